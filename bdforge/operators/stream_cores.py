@@ -24,8 +24,7 @@ from bdforge.design import (
 )
 from bdforge.design.core_code import Argument, Statement
 from bdforge.devices.limits import BYTE_BITS, GRANULE_BITS
-from bdforge.devices.types import TYPES
-from bdforge.operators.stream_stores import chunk_slots, chunk_words
+from bdforge.operators.stream_stores import chunk_slots
 from bdforge.operators.tile_streams import DEAL, HOLD, StreamTiling, TileStream
 
 
@@ -47,10 +46,11 @@ def core_tile(tiling: StreamTiling, column: int, row: int, call: StreamKernel) -
 def _whole(tiling: StreamTiling, column: int, row: int, call: StreamKernel) -> Tile:
     """Of tiles that it holds."""
     locks = Locks(f"core_{column}_{row}")
-    given, made = (
+    ways = [
         [_core_slots(tiling, store, locks, call.vector_bytes) for store in tiling.stores(streams)]
         for streams in (tiling.inputs, tiling.outputs)
-    )
+    ]
+    given, made = ([slots for slots, _ in way] for way in ways)
     kept = _held_slots(tiling, locks, call.vector_bytes)
     parameters = Parameters.of(locks, "tiles", ["tiles"])
     turn = Rotation("turn", tiling.buffers)
@@ -64,10 +64,8 @@ def _whole(tiling: StreamTiling, column: int, row: int, call: StreamKernel) -> T
     held = [Acquire(x.full, len(kept)) for x in kept[:1]]
     given_back = [Release(x.free, len(kept)) for x in kept[:1]]
     body = (parameters.problems(*held, Loop("tiles", tile, "tile"), *given_back),)
-    stores = (*tiling.stores(tiling.inputs), *tiling.stores(tiling.outputs))
-    alone = [len(store) == 1 and tiling.elements(store[0]) == 1 for store in stores]
-    moved = [x.fill() for x in given] + [x.send() for x in made]
-    chains = [_first_elements(bds, 1) if one else bds for bds, one in zip(moved, alone, strict=True)]
+    moves = [(x.fill(), moved) for x, moved in ways[0]] + [(x.send(), moved) for x, moved in ways[1]]
+    chains = [bds if bds[0].buffer.elements == moved else _first_elements(bds, moved) for bds, moved in moves]
     ways = in_turn(chains[: len(given)]), _held_bds(tiling, kept), in_turn(chains[len(given) :])
     core = Core(body, call.stack_bytes, call.link_with)
     return Tile.holding(locks, column, row, (*given, *kept, *made), _channels(tiling, *ways), core, parameters.buffer)
@@ -129,15 +127,17 @@ def _channels(tiling: StreamTiling, given: tuple[Bd, ...], kept: tuple[Bd, ...],
     return channels + ([Channel("S2MM", HOLD, kept, f"{tiling.names(tiling.held)} in")] if kept else [])
 
 
-def _core_slots(tiling: StreamTiling, streams: tuple[TileStream, ...], locks: Locks, vector_bytes: int) -> Slots:
-    """Of a store; one of several streams is whole words, all of which come and go."""
+def _core_slots(
+    tiling: StreamTiling, streams: tuple[TileStream, ...], locks: Locks, vector_bytes: int
+) -> tuple[Slots, int]:
+    """Of a store, and how many elements DMAs move."""
     if len(streams) > 1:
-        name, words = "_".join(stream.name.lower() for stream in streams), sum(chunk_words(tiling, streams))
-        return Slots.of(locks, name, words, TYPES["int32"], f"tile of {tiling.names(streams)}", tiling.buffers)
+        return chunk_slots(tiling, streams, locks, vector_bytes)
     (stream,) = streams
     elements, name = tiling.elements(stream), stream.name.lower()
     room = elements if elements > 1 else vector_bytes * BYTE_BITS // stream.type.bits
-    return Slots.of(locks, name, room, stream.type, f"{name} tile", count=tiling.buffers)
+    made = Slots.of(locks, name, room, stream.type, f"{name} tile", count=tiling.buffers)
+    return made, made.buffers[0].elements if elements > 1 else 1
 
 
 def _held_slots(tiling: StreamTiling, locks: Locks, vector_bytes: int) -> list[Slots]:

@@ -79,7 +79,7 @@ def chunk_words(tiling: StreamTiling, streams: Streams) -> tuple[int, ...]:
 def chunk_slots(tiling: StreamTiling, streams: Streams, locks: Locks, vector_bytes: int) -> tuple[Slots, int]:
     """Those of a core, a chunk of each stream one behind the other, in whole vectors; how many elements DMAs move."""
     name = "_".join(stream.name.lower() for stream in streams)
-    role = f"chunk of {tiling.names(streams)}"
+    role = f"{'chunk' if tiling.chunks > 1 else 'tile'} of {tiling.names(streams)}"
     if len(streams) == 1:
         (one,) = streams
         elements = one.elements // tiling.chunks

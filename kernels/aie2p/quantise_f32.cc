@@ -46,14 +46,11 @@ extern "C" void quantise_f32(const float *__restrict x, int8 *__restrict y, int3
     event0();
     constexpr uint32 least = 27 << 23;  // the bits of 2^-100
     const uint32 largest = largest_of(x);
-    const row_coding::Coding how = coding_of(largest < least ? least : largest);
-    const auto kept = aie::broadcast<int8, 2 * lanes>(static_cast<int8>(largest < least ? 0 : -1));
+    row_coding::Coding how = coding_of(largest < least ? least : largest);
+    if (largest < least) how.factor = 0;
     *s = largest < least ? 0 : how.scale;
-    LOOP_MIN_ITERATIONS(TILE_ELEMENTS / lanes / 2)
-    for (unsigned i = 0; i < TILE_ELEMENTS; i += 2 * lanes) {
-        const auto first = row_coding::codes_of(row_values::load(x + i), row_values::ones(), how);
-        const auto second = row_coding::codes_of(row_values::load(x + i + lanes), row_values::ones(), how);
-        aie::store_v(y + i, aie::bit_and(aie::concat(first, second).pack(), kept));
-    }
+    row_coding::store<TILE_ELEMENTS>(y, how, [=](const row_values::Sums &start, unsigned i) {
+        return row_values::product_added(start, row_values::load(x + i), row_values::ones());
+    });
     event1();
 }

@@ -4,7 +4,7 @@
 //   given     a chunk of x, with RESIDUAL=1 that of the residual behind it.
 //   held      a chunk of w.
 //   made      with RESIDUAL=1 room for the chunk of the sum.
-//   state     8 V bytes, V-byte aligned; they stay from a row's first chunk to its results.
+//   state     4 V bytes, V-byte aligned; they stay from a row's first chunk to its results.
 //   chunk     0 for the first one of a row.
 #include "../include/rmsnorm.h"
 

@@ -3,7 +3,7 @@
 // Contract. As softmax_bf16 has it, with TILE_ELEMENTS of the row at a time; ROW_ELEMENTS % TILE_ELEMENTS == 0.
 //   given     a chunk of x.
 //   made      room for a chunk of y; not used.
-//   state     8 V bytes, V-byte aligned; they stay from a row's first chunk to its results.
+//   state     4 V bytes, V-byte aligned; they stay from a row's first chunk to its results.
 //   chunk     0 for the first one of a row.
 #include "../include/softmax.h"
 

@@ -1,53 +1,29 @@
 // RMSNorm of rows of bfloat16: what is summed of a row, or of chunk after chunk of it, and what is made of that.
 #pragma once
 
-#include "row_coding.h"
-#include "row_norm.h"
-
-#ifndef CODES
-#define CODES 0
-#endif
+#include "norm_codes.h"
 
 namespace rmsnorm {
 
 using namespace row_norm;
-using row_coding::Coding;
-
-#if CODES
-/// Of the bits of the sum of squares and of the largest |x w|.
-static inline Coding coding(uint32 sum, uint32 largest) {
-    using namespace row_floats;
-    constexpr RowFloat width = Inverse().exact();
-    const RowFloat root = row_floats::inverse_root(product(of_bits(sum), width)), most = of_bits(largest);
-    const RowFloat normed = product(most, root);                             // the largest |y|
-    const bool less = bits_of(normed) < 0x3727c5ac;                          // 1e-5
-    const RowFloat clamped = product(root, RowFloat{3276800000U, 17});       // 1e5 r
-    const RowFloat inverse_d = less ? clamped : row_floats::inverse(most);
-    const int scale = bits_of(product(normed, RowFloat{2164392968U, -6}));   // 1 / 127
-    return {inverse_d, less ? 0x33a917dc : scale};  // 1e-5 / 127
-}
-
-#endif
 
 /// Of TILE_ELEMENTS at a time, until all of ROW_ELEMENTS were added.
 struct Statistics {
     aie::accum<accfloat, lanes> squares = aie::zeros<accfloat, lanes>();
 #if CODES
-    aie::vector<int32, lanes> largest = aie::zeros<int32, lanes>();  // of |x w|, as bits
+    norm_codes::Largest largest = aie::zeros<int32, lanes>();  // of x w
 #endif
 
     void add(const X *__restrict x, [[maybe_unused]] const bfloat16 *__restrict w) {
 #if CODES
         aie::set_saturation(aie::saturation_mode::none);
-        const auto magnitude = aie::broadcast<int32, lanes>(0x7fffffff);
 #endif
         LOOP_MIN_ITERATIONS(TILE_ELEMENTS / lanes)
         for (unsigned i = 0; i < TILE_ELEMENTS; i += lanes) {
             const auto part = row_values::load(x + i);
             squares = row_values::square_added(squares, part);
 #if CODES
-            const auto u = row_values::product(part, aie::load_v<lanes>(w + i)).template to_vector<float>();
-            largest = aie::max(largest, aie::bit_and(u.template cast_to<int32>(), magnitude));
+            largest = norm_codes::larger(largest, row_values::product(part, aie::load_v<lanes>(w + i)));
 #endif
         }
     }
@@ -55,14 +31,10 @@ struct Statistics {
 #if CODES
     void codes(const X *__restrict x, const bfloat16 *__restrict w, int8 *__restrict y,
                int32 *__restrict scale) const {
-        static_assert(TILE_ELEMENTS % (2 * lanes) == 0, "a row of codes must be whole vectors");
-        const Coding how = coding(sum_of(squares), static_cast<uint32>(aie::reduce_max(largest)));
-        LOOP_MIN_ITERATIONS(TILE_ELEMENTS / lanes / 2)
-        for (unsigned i = 0; i < TILE_ELEMENTS; i += 2 * lanes) {
-            const auto first = row_coding::codes_of(row_values::load(x + i), aie::load_v<lanes>(w + i), how);
-            const auto second = row_coding::codes_of(row_values::load(x + i + lanes), aie::load_v<lanes>(w + i + lanes), how);
-            aie::store_v(y + i, aie::concat(first, second).pack());
-        }
+        const norm_codes::Coding how = norm_codes::coding(sum_of(squares), largest);
+        row_coding::store<TILE_ELEMENTS>(y, how, [=](const row_values::Sums &start, unsigned i) {
+            return row_values::product_added(start, row_values::load(x + i), aie::load_v<lanes>(w + i));
+        });
         *scale = how.scale;
     }
 #else

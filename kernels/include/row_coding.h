@@ -1,15 +1,15 @@
-// int8 codes of rows, round(127 x w / D) with ties to even, D at least the largest |x w| of the row.
+// int8 codes of rows, round(127 u / D) with ties to even, D at least the largest |u| of the row.
 //
-// x w is added to a float 1.5 * 2^k of which the last bit is 2^-22 of D or less; what stands in its bits is x w in fixed
+// u is added to a float 1.5 * 2^k of which the last bit is 2^-22 of D or less; what stands in its bits is u in fixed
 // point, never a float that may be 0. It is multiplied with 127 / D in integers of 32 bits and rounded once.
 #pragma once
 
+#include "loops.h"
 #include "row_floats.h"
 #include "row_values.h"
 
 namespace row_coding {
 
-using row_values::Lanes;
 using row_values::lanes;
 
 /// What codes of a row are made with: 1.5 * 2^k in bfloat16's bits, 127 / D beside 2^k; and the bits of their scale.
@@ -24,13 +24,16 @@ struct Coding {
 
 using Words = aie::vector<uint16, lanes>;
 
-/// Codes of a vector, in 16 bits.
-template <class Values>
-static inline aie::vector<int16, lanes> codes_of(const Values &x, const Lanes &w, const Coding &how) {
-    const Lanes one = aie::broadcast<bfloat16, lanes>(1.0F);
+/// What numbers are added to.
+static inline row_values::Sums start(const Coding &how) {
     const Words point = aie::broadcast<uint16, lanes>(static_cast<uint16>(how.point));
-    const row_values::Sums start = aie::mul(point.template cast_to<bfloat16>(), one);
-    const auto bits = row_values::product_added(start, x, w).template to_vector<float>().template cast_to<uint16>();
+    return aie::mul(point.template cast_to<bfloat16>(), row_values::ones());
+}
+
+/// Codes of a vector that was added to `start`, in 16 bits.
+static inline aie::vector<int16, lanes> codes_of(const row_values::Sums &placed, const Coding &how) {
+    const Words point = aie::broadcast<uint16, lanes>(static_cast<uint16>(how.point));
+    const auto bits = placed.template to_vector<float>().template cast_to<uint16>();
     const auto above = aie::sub(aie::filter_odd(bits), point).template cast_to<int16>();
     const Words below = aie::filter_even(bits);
     const Words top = aie::broadcast<uint16, lanes>(static_cast<uint16>(how.factor >> 16));
@@ -38,6 +41,16 @@ static inline aie::vector<int16, lanes> codes_of(const Values &x, const Lanes &w
     const auto first = aie::mac(aie::zeros<acc64, lanes>(), above, top).template to_vector<int32>(0);
     const auto more = aie::mac(aie::accum<acc64, lanes>(first, 16), above, rest);
     return aie::mac(more, below, top).template to_vector<int16>(30);
+}
+
+/// Codes of `elements`: placed(start, i) are the sums of `start` and what stands from element i on.
+template <unsigned elements, class Placed>
+static inline void store(int8 *__restrict y, const Coding &how, const Placed &placed) {
+    static_assert(elements % (2 * lanes) == 0, "a row of codes must be whole vectors");
+    const row_values::Sums zero = start(how);
+    LOOP_MIN_ITERATIONS(elements / lanes / 2)
+    for (unsigned i = 0; i < elements; i += 2 * lanes)
+        aie::store_v(y + i, aie::concat(codes_of(placed(zero, i), how), codes_of(placed(zero, i + lanes), how)).pack());
 }
 
 }  // namespace row_coding

@@ -162,7 +162,7 @@ REFUSED = [
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=48", "EPSILON=1e-6F"), "48 elements are no multiple of 32"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=96", "EPSILON=1e-6F", "CODES=1"), "96 codes are no multiple of 64"),
     ("layernorm_bf16", "aie2", ("TILE_ELEMENTS=64", "EPSILON=1e-6F"), "not assembled for aie2, only for aie2p"),
-    ("layernorm_sum_bf16", "aie2p", ("TILE_ELEMENTS=64", "EPSILON=1F", "CODES=1"), "CODES=1 is of rmsnorm_bf16 alone"),
+    ("layernorm_sum_bf16", "aie2p", ("TILE_ELEMENTS=96", "EPSILON=1F", "CODES=1"), "96 codes are no multiple of 64"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32800", "EPSILON=1e-6F"), "32800 elements are no multiple"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32",), "EPSILON='' is no number"),
     ("rmsnorm_bf16", "aie2p", ("TILE_ELEMENTS=32", "EPSILON=0F"), "EPSILON=0 is not above 0"),

@@ -252,7 +252,7 @@ OTHERS: list[dict[str, Any]] = [
         for name in ("bf16_to_f32", "f32_to_bf16", "int8_to_bf16", "quantise_f32", "dequantise_int32")
     ),
     {"kind": "attention", "heads": 1, "kv_heads": 1, "head_dim": 64, "soft_cap": 30},
-    {"kind": "rows", "function": "layernorm", "width": 16384},
+    *({"kind": "rows", "function": "layernorm", "width": 16384, "codes": codes} for codes in (False, True)),
     {"kind": "rows", "function": "sum", "width": 64, "residual": True, "residual_scaled": True},
     *({"kind": "transpose", "type": name, "tile": {"m": 32, "n": 32}} for name in ("int8", "int32")),
 ]

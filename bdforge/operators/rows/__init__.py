@@ -3,7 +3,7 @@
 A core's tile is a row, and the weights w come once for a problem.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Annotated, ClassVar, Literal
 
@@ -17,11 +17,12 @@ from bdforge.operators.rows.norms import (
     PASSES,
     SCALED_SUM,
     SCALED_SUM_CYCLES,
-    STATE_VECTORS,
     cycles,
+    layer_codes,
     layernorm,
     rms_codes,
     rmsnorm,
+    state_vectors,
 )
 from bdforge.operators.scaled_rows import scaled_loss, scaled_sum
 from bdforge.operators.specs import FormSpec, Size, for_array
@@ -43,6 +44,11 @@ _LEAST_NORMAL = 2.0**-126
 AXES = ("rows",)
 BF16, F32 = TYPES["bf16"], TYPES["f32"]
 
+_NORMS: Mapping[str, tuple[Callable[..., Expected], Callable[..., tuple[Expected, Expected]]]] = {
+    "rmsnorm": (rmsnorm, rms_codes),
+    "layernorm": (layernorm, layer_codes),
+}
+"""Of rows, what is held and epsilon: the norm, and its codes with their scales."""
 
 FloatType = Literal["bf16", "f32"]
 
@@ -81,7 +87,10 @@ def _tiling(form: RowsForm, columns: int) -> StreamTiling:
     normed = () if form.function == "sum" else normed
     inputs, sums = ((x, r), (total,)) if form.residual else ((x,), ())
     if not form.residual_scaled:
-        return StreamTiling("rows", 1, inputs, (*sums, *normed), form.array.rows, columns, held, form.buffers)
+        joined = form.residual and len(held) == len(normed) == 2  # kernels take six arrays at most
+        return StreamTiling(
+            "rows", 1, inputs, (*sums, *normed), form.array.rows, columns, held, form.buffers, joined=joined
+        )
     s, c = TileStream("S", F32), TileStream("C", F32, (1,))
     norm = tuple(one.name for one in (total, *held, *normed))
     calls = (("X", "R", "S", "C", "Sum"), norm)[: 1 + bool(normed)]
@@ -102,9 +111,9 @@ def _formula(form: RowsForm) -> str:
 def plan_rows(spec: RowsSpec, device: Device) -> StreamPlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
     form, lanes = spec.form, device.generation.vector_align_bytes // 2
-    whole, passes = _tiling(form, form.array.columns or device.columns), len(PASSES.get(form.function, ()))
-    unit = 2 * lanes if form.codes else lanes
-    tiling = in_chunks(whole, device.part(whole.columns), passes, STATE_VECTORS, unit, form.stack_bytes)
+    whole, passes = _tiling(form, form.array.columns or device.columns), PASSES.get((form.function, form.codes), ())
+    unit, kept = 2 * lanes if form.codes else lanes, state_vectors(form.function, form.codes)
+    tiling = in_chunks(whole, device.part(whole.columns), len(passes), kept, unit, form.stack_bytes)
     what = f"{_formula(form)}, x {form.x_type}, rows of {form.width} elements"
     function = StreamFunction(_calls(form, tiling, lanes), _defines(form, tiling), partial(_reference, form))
     smaller = "buffers = 1, a smaller width or stack_bytes"
@@ -121,7 +130,7 @@ def _calls(form: RowsForm, tiling: StreamTiling, lanes: int) -> dict[str, int]:
     if form.function == "sum":
         return found
     summed = form.residual_type if form.residual and not form.residual_scaled else ""
-    for part, symbol in pass_symbols(form.function, BF16, tiling, PASSES[form.function]).items():
+    for part, symbol in pass_symbols(form.function, BF16, tiling, PASSES[form.function, form.codes]).items():
         of_vector, of_call = cycles(form.function, part, summed, form.codes, form.x_type)
         found[symbol] = of_vector * vectors + of_call
     return found
@@ -148,12 +157,12 @@ def _reference(form: RowsForm, inputs: Mapping[str, np.ndarray]) -> dict[str, Ex
         found["Sum"] = Expected(x, lost)
     if form.function == "sum":
         return found
-    if form.function == "layernorm":
-        return found | {"Y": layernorm(x, given["W"], given["B"], form.epsilon)}
+    norm, coded = _NORMS[form.function]
+    weights = [given[name] for name in "WB" if name in given]
     if form.codes:
-        y, scale = rms_codes(x, given["W"], form.epsilon)
+        y, scale = coded(x, *weights, form.epsilon)
         return found | {"Y": y, "Scale": scale}
-    return found | {"Y": rmsnorm(x, given["W"], form.epsilon)}
+    return found | {"Y": norm(x, *weights, form.epsilon)}
 
 
 def _sum(form: RowsForm, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -167,8 +176,8 @@ def _reasons(form: RowsForm, lanes: int) -> Iterator[str]:
     yield from width_reasons(form.width, lanes)
     if form.codes and form.width % (2 * lanes):
         yield f"width = {form.width} is no multiple of {2 * lanes}, a vector of int8 codes"
-    if form.codes and form.function != "rmsnorm":
-        yield f"codes are of rmsnorm, not of {form.function}; leave them out, or quantise its rows"
+    if form.codes and form.function == "sum":
+        yield "codes are of norms, not of sum; leave them out, or quantise its rows"
     if form.residual_type != "bf16" and not form.residual:
         yield f"residual_type = {form.residual_type!r} without residual; add residual = true"
     if form.residual_scaled and not (form.residual and form.residual_type == "bf16"):

@@ -21,8 +21,7 @@ def rms_codes(x: np.ndarray, w: np.ndarray, epsilon: float) -> tuple[Expected, E
     y = x * _root((x**2).mean(axis=-1, keepdims=True), epsilon) * w
     scale = np.maximum(np.abs(y).max(axis=-1), 1e-5) / 127
     exact = y / scale[:, None]
-    lost = 2.0**-22 + (x.shape[-1] / _LEAST_LANES + 8) * 2.0**-25
-    return Expected(exact, np.full(exact.shape, 0.5 + _CODE)), Expected(scale, scale * lost)
+    return Expected(exact, np.full(exact.shape, 0.5 + _CODE)), Expected(scale, scale * _lost_of_root(x))
 
 
 def layernorm(x: np.ndarray, w: np.ndarray, b: np.ndarray, epsilon: float) -> Expected:
@@ -30,17 +29,52 @@ def layernorm(x: np.ndarray, w: np.ndarray, b: np.ndarray, epsilon: float) -> Ex
     root = _root(x.var(axis=-1, keepdims=True), epsilon)
     scaled = (x - x.mean(axis=-1, keepdims=True)) * root * w
     exact = scaled + b
-    lost = x.shape[-1] * 2.0**-24 * np.abs(x).max(axis=-1, keepdims=True) * root * np.abs(w)
+    lost = _lost_of_mean(x) * root * np.abs(w)
     return Expected(exact, np.abs(scaled) * (_ULP + 2.0**-11) + np.abs(exact) * _ULP + lost + _LEAST)
+
+
+def layer_codes(x: np.ndarray, w: np.ndarray, b: np.ndarray, epsilon: float) -> tuple[Expected, Expected]:
+    """`rms_codes` of LayerNorm's y; what it is off counts against the row's largest one."""
+    root = _root(x.var(axis=-1, keepdims=True), epsilon)
+    scaled = (x - x.mean(axis=-1, keepdims=True)) * root * w
+    y = scaled + b
+    most = np.maximum(np.abs(y).max(axis=-1, keepdims=True), 1e-5)
+    of_mean = _lost_of_mean(x) * root
+    of_root = _lost_of_root(x) + of_mean**2
+    lost = of_mean * np.abs(w) + (np.abs(scaled) + np.abs(b)) * 2.0**-22 + np.abs(b) * of_root
+    lost = lost.max(axis=-1, keepdims=True) / most
+    exact, scale = 127 * y / most, most / 127
+    bound = np.broadcast_to(0.5 + _CODE + 254 * lost, exact.shape)
+    return Expected(exact, bound), Expected(scale[:, 0], (scale * (of_root + lost))[:, 0])
+
+
+def _lost_of_mean(x: np.ndarray) -> np.ndarray:
+    """What sums of lanes, and of these in pairs, lose of a row's mean in float32; and its product with 1 / width."""
+    return (x.shape[-1] / _LEAST_LANES + 16) * 2.0**-24 * np.abs(x).mean(axis=-1, keepdims=True)
+
+
+def _lost_of_root(x: np.ndarray) -> float:
+    """What they lose of an inverse root, of itself."""
+    return 2.0**-22 + (x.shape[-1] / _LEAST_LANES + 8) * 2.0**-25
 
 
 def _root(mean: np.ndarray, epsilon: float) -> np.ndarray:
     return 1 / np.sqrt(mean + epsilon)
 
 
-PASSES = {"rmsnorm": ("statistics", "results"), "layernorm": ("sum", "squares", "results")}
-"""Over a row that comes in chunks."""
-STATE_VECTORS = 4  # what stays from chunk to chunk (kernels/aie2p/{rmsnorm_statistics,layernorm_sum}_bf16.cc)
+PASSES = {
+    ("rmsnorm", False): ("statistics", "results"),
+    ("rmsnorm", True): ("statistics", "results"),
+    ("layernorm", False): ("sum", "squares", "results"),
+    ("layernorm", True): ("sum", "squares", "largest", "results"),
+}
+"""Over a row that comes in chunks, by function and whether it makes codes."""
+
+
+def state_vectors(function: str, codes: bool) -> int:
+    """What stays from chunk to chunk (kernels/aie2p/{rmsnorm_statistics,layernorm_sum}_bf16.cc)."""
+    return 6 if (function, codes) == ("layernorm", True) else 4
+
 
 _CYCLES = {
     ("rmsnorm", "bf16", False): {
@@ -67,6 +101,16 @@ _CYCLES = {
         "": ((24, 305), (26, 357), (28, 342)), "sum": ((3, 29), (5, 79), (7, 67)),
         "squares": ((12, 155), (14, 205), (16, 193)), "results": ((9, 301), (11, 351), (13, 339)),
     },
+    ("layernorm", "bf16", True): {
+        "": ((90, 908), (110, 951), (92, 930)), "sum": ((3, 51), (23, 100), (5, 79)),
+        "squares": ((31, 179), (51, 233), (33, 212)), "largest": ((23, 443), (43, 497), (25, 476)),
+        "results": ((33, 855), (53, 911), (35, 890)),
+    },
+    ("layernorm", "f32", True): {
+        "": ((100, 853), (102, 892), (104, 877)), "sum": ((3, 50), (5, 79), (7, 67)),
+        "squares": ((37, 167), (39, 201), (41, 189)), "largest": ((23, 441), (25, 475), (27, 463)),
+        "results": ((37, 827), (39, 863), (41, 851)),
+    },
 }  # fmt: skip
 """On AIE2P, as assembled, for a vector and for a call: by function, type of rows and codes, by part, and by what rows
 are: rows alone, sums with bf16, sums with f32."""
@@ -78,8 +122,5 @@ SCALED_SUM, SCALED_SUM_CYCLES = "residual_bf16", (7, 89)
 
 
 def cycles(function: str, part: str, residual: str, codes: bool, x_type: str) -> tuple[int, int]:
-    """(for a vector, for a call) of all, or of a pass, with a `residual` of this type, or "" without.
-
-    LayerNorm makes no codes, which its plan refuses.
-    """
-    return _CYCLES[function, x_type, codes and function == "rmsnorm"][part][_ADDED.index(residual)]
+    """(for a vector, for a call) of all, or of a pass, with a `residual` of this type, or "" without."""
+    return _CYCLES[function, x_type, codes][part][_ADDED.index(residual)]

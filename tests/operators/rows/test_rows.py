@@ -38,6 +38,30 @@ FORMS = {
         "residual_type": "f32",
         "array": SMALL,
     },
+    "layernorm codes": {"function": "layernorm", "codes": True, "width": 128, "array": SMALL},
+    "layernorm codes of sums": {
+        "function": "layernorm",
+        "residual": True,
+        "codes": True,
+        "width": 192,
+        "x_type": "f32",
+        "array": SMALL,
+    },
+    "phoenix layernorm codes of sums": {
+        "function": "layernorm",
+        "residual": True,
+        "codes": True,
+        "width": 160,
+        "array": SMALL,
+    },
+    "layernorm codes of sums in chunks": {
+        "function": "layernorm",
+        "residual": True,
+        "codes": True,
+        **CHUNKED,
+        "stack_bytes": 62464,
+    },
+    "layernorm codes in chunks": {"function": "layernorm", "codes": True, **CHUNKED, "x_type": "f32"},
     "bf16 sums of f32": {"residual": True, "residual_type": "f32", "array": SMALL},
     "f32 codes in chunks": {"x_type": "f32", "residual": True, "codes": True, **CHUNKED, "stack_bytes": 62464},
     "in chunks": CHUNKED,
@@ -137,10 +161,16 @@ def formula(form, inputs) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     root = 1 / np.sqrt(((x - mean) ** 2).mean(axis=1) + EPSILON)[:, None]
     y = (x - mean) * root * given["W"]
     if form.codes:
+        y, terms = y + given.get("B", 0), (abs(y) + abs(given.get("B", 0))).max(axis=1)
         most = np.maximum(abs(y).max(axis=1), 1e-5)
-        found["Scale"] = most / 127, most / 127 * 2.0**-20
-        return found | {"Y": (127 * y / most[:, None], 0.5 + 127 * 2.0**-20 + 0 * y)}
-    lost = width * 2.0**-24 * abs(x).max(axis=1)[:, None] * root * abs(given["W"]) if "B" in given else 0
+        off = (
+            (abs(x).mean(axis=1) * root[:, 0] * abs(given["W"]).max() + terms) / most * 2.0**-19 if "B" in given else 0
+        )
+        found["Scale"] = most / 127, most / 127 * (2.0**-20 + off)
+        bound = 0.5 + 127 * (2.0**-20 + 2 * np.broadcast_to(off, len(y)))[:, None] + 0 * y
+        return found | {"Y": (127 * y / most[:, None], bound)}
+    lost = (width / 16 + 16) * 2.0**-24 * abs(x).mean(axis=1)[:, None] * root
+    lost = lost * abs(given["W"]) if "B" in given else 0
     return found | {"Y": (y + given.get("B", 0), 2.0**-7 * 1.04 * (abs(y) + abs(given.get("B", 0))) + lost + 2.0**-120)}
 
 
@@ -174,6 +204,10 @@ def test_every_form_of_a_norm_keeps_to_its_bound(name):
         ("layernorm in chunks", "bf16"),
         pytest.param("f32", "f32", marks=pytest.mark.slow),
         pytest.param("layernorm of f32 sums", "f32", marks=pytest.mark.slow),
+        ("layernorm codes of sums", "bf16"),
+        ("layernorm codes of sums in chunks", "f32"),
+        pytest.param("layernorm codes", "f32", marks=pytest.mark.slow),
+        pytest.param("layernorm codes in chunks", "bf16", marks=pytest.mark.slow),
         pytest.param("bf16 sums of f32", "bf16", marks=pytest.mark.slow),
         pytest.param("sums in chunks", "f32", marks=pytest.mark.slow),
         pytest.param("layernorm in chunks", "f32", marks=pytest.mark.slow),
@@ -195,6 +229,7 @@ SCALED_FORMS = [
     ({"codes": True}, True, False), ({"function": "sum"}, True, False),
     ({"function": "layernorm", "buffers": 1}, True, True), ({"x_type": "f32", "codes": True}, True, True),
     ({"width": 160, "codes": True, "array": {"rows": 4, "columns": 2}}, False, True),
+    ({"function": "layernorm", "codes": True}, True, True),
 ]  # fmt: skip
 """Beside those, whether in machine code, and whether for the sweep alone."""
 
@@ -249,7 +284,7 @@ def test_more_rows_take_longer():
         ({"epsilon": 0}, "epsilon"),
         ({"function": "softmax"}, "rmsnorm"),
         ({"codes": True}, "width = 96 is no multiple of 64, a vector of int8 codes"),
-        ({"codes": True, "function": "layernorm", "width": 64}, "codes are of rmsnorm, not of layernorm"),
+        (SCALED | {"codes": True, "function": "sum"}, "codes are of norms, not of sum"),
         ({"array": {"columns": 9}}, "columns"),
         ({"residual_type": "f32"}, "residual_type = 'f32' without residual"),
         ({"residual_scaled": True}, "residual_scaled is of a residual of bf16; add residual = true"),
@@ -275,7 +310,8 @@ def test_sums_below_the_least_normal_number_may_be_flushed():
 WIDEST = [
     ({}, 6112, 10208), ({"residual": True}, 3392, 6112), ({"codes": True}, 7616, 12224),
     ({"residual": True, "codes": True}, 3776, 6784), ({"function": "layernorm"}, 5088, 7648),
-    ({"function": "layernorm", "residual": True}, 3040, 5088),
+    ({"function": "layernorm", "residual": True}, 3040, 5088), ({"function": "layernorm", "codes": True}, 6080, 8704),
+    ({"function": "layernorm", "residual": True, "codes": True}, 3392, 5568),
 ]  # fmt: skip
 
 
@@ -296,5 +332,8 @@ def test_the_widest_rows_of_the_page_are_in_one_core_and_wider_ones_in_chunks(fo
 @pytest.mark.parametrize("product", ["strix_halo", "phoenix"])
 def test_rows_of_16384_fit_all_columns(form, product):
     found = tiling(form | {"width": 16384}, product)
-    plain_sums = form.get("residual") and not form.get("codes")
-    assert (found.rows, found.columns) == (3 if plain_sums else 4, device_named(product).columns)
+    coded = form.get("codes") and form.get("function") != "layernorm"
+    assert (found.rows, found.columns) == (
+        3 if form.get("residual") and not coded else 4,
+        device_named(product).columns,
+    )

@@ -13,7 +13,15 @@ from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.kernels.float_products import Parts, loaded_floats, parts_of, stored_floats, three_parts
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS
 from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, Ops, restored, saved
-from bdforge.core.codegen.kernels.row_codes import beside_point, code_setup, coded, coding, largest_lane
+from bdforge.core.codegen.kernels.row_codes import (
+    beside_point,
+    code_setup,
+    coded,
+    coding,
+    larger,
+    larger_setup,
+    largest_lane,
+)
 from bdforge.core.codegen.kernels.row_scalars import bits_of, inverse, of_bits, scaled, with_constant
 from bdforge.core.codegen.pipeline.dataflow import named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, repeated, set_control, set_register
@@ -30,11 +38,12 @@ _OVER_127 = 2164392968, -6  # 1 / 127: mantissa / 2^32 and exponent
 def float_codes(width: int) -> Iterator[FunctionPart]:
     """p0 = a row of float32, p1 = its codes, p2 = its scale."""
     yield _largest(width // LANES)
-    yield coded(width // LANES, [*largest_lane(), *_coding(), *_ones()], partial(_added, False), _FREE)
+    yield coded(width // LANES, [*largest_lane(), *_coding(), *ones()], partial(_added, False), _FREE)
     yield restored()
 
 
-def _ones(spare: str = "r23") -> Iterator[AssemblyOp]:
+def ones(spare: str = "r23") -> Iterator[AssemblyOp]:
+    """Lanes of 1.0, by way of a register."""
     yield from (set_register(spare, 0x3F80), AssemblyOp(f"vbcst.16 {_ONES}, {spare}"))
 
 
@@ -78,7 +87,7 @@ def _added(weighted: bool, half: int) -> Ops:
 
 def float_sums(vectors: int, setup: Sequence[AssemblyOp], x_floats: bool, residual_floats: bool) -> FunctionPart:
     """Sums of p0's and p1's rows, one of floats at least, to p2 in the first one's type, after `setup`."""
-    setup = [*setup, *saved(), *_ones(), set_register("r0", FLOAT_CONF), *(AssemblyOp(f"vclr dm{i}") for i in range(4))]
+    setup = [*setup, *saved(), *ones(), set_register("r0", FLOAT_CONF), *(AssemblyOp(f"vclr dm{i}") for i in range(4))]
     setup += set_control("crRnd", ROUNDINGS["conv_even"])
     if x_floats and residual_floats:
         ops = [*loaded_floats("x", "p0", "p0"), *loaded_floats("r", "p1", "p1")]
@@ -100,23 +109,29 @@ def float_squares(vectors: int, largest: bool, again: str) -> FunctionPart:
     Accumulators are added up in 64 lanes, of which a product of 32 leaves the upper ones unknown. There zeros are kept:
     in dm3, where small products are copied to, and in dm4, to which squares of a pair with zeros are added.
     """
-    setup = [*code_setup(), *_ones("r14"), set_register("r1", 0x7FFFFFFF), AssemblyOp("vbcst.32 x11, r1")]
-    setup += [set_register("r2", 0), set_register("r3", 0x80)]
-    setup += [AssemblyOp(f"vbcst.32 {x}, r2") for x in ("x9", "x10", _ZEROS)]
+    setup = [*code_setup(), *ones("r14"), *larger_setup(), *squared_setup()]
     setup += [] if largest else [AssemblyOp(f"mov {again}, p0")]
-    ops = [*_squared(), *(_largest_product() if largest else ())]
+    ops = [*loaded_floats("x", "p0", "p0"), *squared("x", "3"), *(_largest_product() if largest else ())]
     return repeated("aie2p", setup, ops, vectors, {"x": range(6), "dm": range(3)})
 
 
-def _squared() -> Ops:
-    """x x, added to dm4; what is below 2^-25 of it is left out. Twice a number has an exponent of one more."""
-    yield from (*loaded_floats("x", "p0", "p0"), *three_parts("x", _SQUARED, _ONES))
+def squared_setup() -> Iterator[AssemblyOp]:
+    """What `squared` takes for granted beside `ones`; r2 is 0."""
+    yield from (set_register("r3", 0x80), AssemblyOp(f"vbcst.32 {_ZEROS}, r2"))
+
+
+def squared(x: str, spare: str) -> Ops:
+    """x x, added to dm4; what is below 2^-25 of it is left out. Twice a number has an exponent of one more.
+
+    `spare` is the number of the accumulator whose upper lanes are 0.
+    """
+    yield from three_parts(x, _SQUARED, _ONES)
     yield named_op("vbcst.16 x{exponent}, r3")
     yield named_op(f"vadd.16 x{{twice}}, {_HIGHEST}, x{{exponent}}")
     yield named_op("vmul.f dm{least}, x{low}, x{twice}, r0")
     yield named_op("vmac.f dm{less}, dm{least}, x{middle}, x{middle}, r0")
     yield named_op("vmac.f dm{small}, dm{less}, x{middle}, x{twice}, r0")
-    yield from (named_op("vmov cml3, cml{small}"), named_op("vadd.f dm4, dm4, dm3, r0"))
+    yield from (named_op(f"vmov cml{spare}, cml{{small}}"), named_op(f"vadd.f dm4, dm4, dm{spare}, r0"))
     yield named_op(f"vmac.f dm4, dm4, {_PAIR}, {_PAIR}, r0")
 
 
@@ -125,10 +140,7 @@ def _largest_product() -> Ops:
     yield named_op("vmul.f dm{p0}, x{low}, x{w}, r0")
     yield named_op("vmac.f dm{p1}, dm{p0}, x{middle}, x{w}, r0")
     yield named_op(f"vmac.f dm{{u}}, dm{{p1}}, {_HIGHEST}, x{{w}}, r0")
-    for largest, half in (("x9", "l"), ("x10", "h")):
-        yield named_op(f"vmov x{{{half}}}, bml{half}{{u}}")
-        yield named_op(f"vband x{{{half}size}}, x{{{half}}}, x11")
-        yield named_op(f"vmax_lt.32 {largest}, r16, {largest}, x{{{half}size}}, vaddSign1")
+    yield from larger()
 
 
 def scaled_weights(root: tuple[str, str]) -> Ops:
@@ -149,9 +161,9 @@ def scaled_floats(vectors: int, root: tuple[str, str], setup: Sequence[AssemblyO
         named_op(f"vmac.f dm{{y}}, dm{{y1}}, {high}, x{{s}}, r0"),
         named_op(f"vst.conv.bf16.fp32 cml{{y}}, [p2], #{VECTOR_BYTES}", "p2"),
     ]  # fmt: skip
-    return replace(repeated("aie2p", [], ops, vectors, _FREE), setup=[*setup, *_ones("r14")])
+    return replace(repeated("aie2p", [], ops, vectors, _FREE), setup=[*setup, *ones("r14")])
 
 
 def normed_float_codes(vectors: int, sum_bits: Sequence[AssemblyOp], width: tuple[int, int]) -> FunctionPart:
     """As `row_codes.codes`, of floats."""
-    return coded(vectors, [*coding(sum_bits, width), *_ones()], partial(_added, True), _FREE)
+    return coded(vectors, [*coding(sum_bits, width), *ones()], partial(_added, True), _FREE)

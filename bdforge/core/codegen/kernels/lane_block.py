@@ -32,6 +32,14 @@ def saved() -> Iterator[AssemblyOp]:
     yield from (AssemblyOp(f"mov {place}, {register}", "kept for the caller") for register, place in _SAVED.items())
 
 
+def behind(pointer: str, source: str, size: int) -> Iterator[AssemblyOp]:
+    """A pointer so many bytes behind another one, or before it; by way of r6 and m0."""
+    yield from (set_register("r6", size), AssemblyOp("mov m0, r6"))
+    if pointer != source:
+        yield AssemblyOp(f"mov {pointer}, {source}")
+    yield AssemblyOp(f"padda [{pointer}], m0")
+
+
 def lane_setup(constants: dict[str, int]) -> Iterator[AssemblyOp]:
     """Puts away what callers want kept, and sets modes, shifts and constants."""
     yield from saved()

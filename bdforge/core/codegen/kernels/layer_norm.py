@@ -1,7 +1,8 @@
 """LayerNorm of rows on AIE2P: passes of `layernorm_bf16`, with the bits of `kernels/include/layernorm.h`.
 
 A first pass adds elements up in the lanes of dm4; their sum's product with -1 / width, both in three bfloat16 parts, is
-minus the mean in dm3. A second one adds squares of x - mean, in two parts, in dm4; a third one scales and shifts.
+minus the mean in dm3. A second one adds squares of x - mean, in two parts, in dm4; a third one scales and shifts, or
+makes codes (`layer_codes`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,7 @@ import numpy as np
 
 from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
-from bdforge.core.codegen.errors import CodegenError
+from bdforge.core.codegen.kernels import layer_codes
 from bdforge.core.codegen.kernels.float_products import float_product, loaded_floats, parts_of, three_parts
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
 from bdforge.core.codegen.kernels.lane_block import VECTOR_BYTES, Ops, restored
@@ -31,32 +32,41 @@ _MORE = _FREE | {"dm": (0, 1, 4)}
 
 def layernorm(name: str, generation: str, options: Options) -> Maker:
     """What writes the kernel of whole rows; CodegenError as of `normed_row`."""
-    return partial(_written, normed_row(name, generation, options), options.hardware_loops)
-
-
-def normed_row(name: str, generation: str, options: Options) -> NormRow:
-    """From a kernel's options; CodegenError for a generation, a width or an epsilon without one, and for codes."""
-    row = NormRow.of(name, generation, options)
-    if row.codes:
-        raise CodegenError(f"{name}: CODES=1 is of rmsnorm_bf16 alone")
-    return row
+    return partial(_written, NormRow.of(name, generation, options), options.hardware_loops)
 
 
 def _written(row: NormRow, hardware: bool) -> AssemblyKernel:
-    pointers = [AssemblyOp(text) for text in ("mov p4, p0", "mov p5, p0")]
-    first, last = totals(row), shifted(row)
-    parts = [
-        replace(first, setup=[*begun(), *pointers]), less_mean(row),
-        replace(squares(row), setup=[AssemblyOp(f"vclr {_SUMS}")]), last,
-    ]  # fmt: skip
-    names = "p0 = x, p1 = w, p2 = b, p3 = y"
+    parts = _coded(row) if row.codes else _normed(row)
     if row.residual:
         waiting = [AssemblyOp(f"mov {to}") for to in ("p6, p2", "p7, p3", "p2, p4", "p3, p4")]
-        moved = [AssemblyOp(f"mov {to}") for to in ("p0, p3", "p1, p6", "p2, p7", "p3, p5")]
-        parts = [row_sums(row, waiting), replace(parts[0], setup=[*moved, *parts[0].setup]), *parts[1:], restored()]
-        names = "p0 = x, p1 = residual, p2 = w, p3 = b, p4 = sum, p5 = y"
-    about = f"{NAME}: a row of {row.width} elements; {names}: {{cycles}} cycles (exact)."
-    return function(NAME, "aie2p", parts, about, hardware=hardware)
+        parts = [row_sums(row, waiting), *parts]
+    last = [restored()] if row.residual or row.codes else []
+    about = f"{NAME}: a row of {row.width} elements; {_pointers(row)}: {{cycles}} cycles (exact)."
+    return function(NAME, "aie2p", [*parts, *last], about, hardware=hardware)
+
+
+def _pointers(row: NormRow) -> str:
+    """What the function is called with, for a comment."""
+    names = ["x", *(["residual"] if row.residual else []), "w", "b"]
+    if row.codes:
+        names += ["sum and codes and scale"] if row.residual else ["codes", "scale"]
+    else:
+        names += [*(["sum"] if row.residual else []), "y"]
+    return ", ".join(f"p{i} = {name}" for i, name in enumerate(names))
+
+
+def _coded(row: NormRow) -> list[FunctionPart]:
+    first = replace(totals(row), setup=[*layer_codes.pointers(row), *begun()])
+    return layer_codes.parts(row, first, less_mean(row))
+
+
+def _normed(row: NormRow) -> list[FunctionPart]:
+    moved = ("p0, p3", "p1, p6", "p2, p7", "p3, p5") if row.residual else ()
+    pointers = [AssemblyOp(f"mov {to}") for to in (*moved, "p4, p0", "p5, p0")]
+    return [
+        replace(totals(row), setup=[*pointers[: len(moved)], *begun(), *pointers[len(moved) :]]), less_mean(row),
+        replace(squares(row), setup=[AssemblyOp(f"vclr {_SUMS}")]), shifted(row),
+    ]  # fmt: skip
 
 
 def begun() -> Iterator[AssemblyOp]:

@@ -1,6 +1,6 @@
 """Passes over rows that come in chunks, on AIE2P: `rmsnorm_{statistics,results}_bf16`,
-`layernorm_{sum,squares,results}_bf16`, `softmax_{largest,sum,results}_bf16`, of the parts of whole rows' kernels, with
-the bits of `kernels/aie2p`.
+`layernorm_{sum,squares,largest,results}_bf16`, `softmax_{largest,sum,results}_bf16`, of the parts of whole rows'
+kernels, with the bits of `kernels/aie2p`.
 
 Lanes of sums, and behind them the largest numbers, stay in a core's memory from chunk to chunk; a row's first chunk
 takes nothing from there. A chunk of each operand lies behind that of the one before it.
@@ -12,9 +12,9 @@ from functools import partial
 
 from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
-from bdforge.core.codegen.kernels import layer_norm
+from bdforge.core.codegen.kernels import layer_codes, layer_norm
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
-from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, restored, saved
+from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, behind, restored, saved
 from bdforge.core.codegen.kernels.row_codes import code_setup
 from bdforge.core.codegen.kernels.row_floats import NormRow, results, row_sums, statistics
 from bdforge.core.codegen.kernels.row_scalars import with_constant
@@ -25,6 +25,7 @@ from bdforge.core.codegen.pipeline.product import FLOAT_CONF
 
 _LATER = "r7"  # all bits but in a row's first chunk; loops count in it
 _SUMS = "bmll4", "bmlh4"
+_LARGEST = "x9", "x10"
 Ops = Iterator[AssemblyOp]
 
 
@@ -57,18 +58,12 @@ def _stored(state: str, *registers: str, first: int = 0) -> FunctionPart:
     return repeated("aie2p", [], ops, 1)
 
 
-def _behind(pointer: str, source: str, size: int) -> Ops:
-    """A pointer so many bytes behind another one."""
-    yield from (set_register("r6", size), AssemblyOp("mov m0, r6"), AssemblyOp(f"mov {pointer}, {source}"))
-    yield AssemblyOp(f"padda [{pointer}], m0")
-
-
 def _summed(row: NormRow) -> list[FunctionPart]:
     """Where rows are sums: theirs to p2, and so to p5; w waits in p6, the number of the chunk in m1."""
     if not row.residual:
         return []
     waiting = [AssemblyOp(f"mov {to}") for to in ("m1, r0", "p6, p1", "p5, p2")]
-    return [row_sums(row, [*waiting, *_behind("p1", "p0", row.bytes)])]
+    return [row_sums(row, [*waiting, *behind("p1", "p0", row.bytes)])]
 
 
 def _begun(row: NormRow) -> Ops:
@@ -81,7 +76,7 @@ def _begun(row: NormRow) -> Ops:
 
 
 def _kept(row: NormRow) -> tuple[str, ...]:
-    return (*_SUMS, "x9", "x10") if row.codes else _SUMS
+    return (*_SUMS, *_LARGEST) if row.codes else _SUMS
 
 
 def _statistics(row: NormRow) -> Iterator[FunctionPart]:
@@ -93,10 +88,10 @@ def _statistics(row: NormRow) -> Iterator[FunctionPart]:
 
 def _results(row: NormRow) -> Iterator[FunctionPart]:
     part = results(row)
-    place = _behind("p2", "p5", row.bytes) if row.residual else ()
+    place = behind("p2", "p5", row.bytes) if row.residual else ()
     yield from _summed(row)
     if row.codes:
-        ready = [*code_setup(), *_loaded("p3", *_kept(row), later=False), *_behind("p3", "p2", row.elements)]
+        ready = [*code_setup(), *_loaded("p3", *_kept(row), later=False), *behind("p3", "p2", row.elements)]
     else:
         ready = [*_ready(), *_loaded("p3", *_kept(row), later=False), AssemblyOp("mov p3, p0")]
     yield replace(part, setup=[*_begun(row), *place, *ready, *part.setup])
@@ -115,16 +110,47 @@ def _less_mean(row: NormRow) -> Iterator[FunctionPart]:
 
 def _layer_squares(row: NormRow) -> Iterator[FunctionPart]:
     yield from _less_mean(row)
-    yield replace(layer_norm.squares(row), setup=[*_loaded("p3", *_SUMS, first=2), AssemblyOp("mov p4, p0")])
+    loaded = _loaded("p3", *_SUMS, first=2)
+    if row.codes:
+        part = layer_codes.squares(row)
+        yield replace(part, setup=[*layer_codes.begun(), *part.setup, *loaded])
+    else:
+        yield replace(layer_norm.squares(row), setup=[*loaded, AssemblyOp("mov p4, p0")])
     yield _stored("p3", *_SUMS, first=2)
+
+
+def _deviation(row: NormRow) -> Iterator[FunctionPart]:
+    """b is behind w."""
+    yield from _less_mean(row)
+    loaded, shift = _loaded("p3", *_SUMS, first=2, later=False), behind("p5", "p1", 2 * row.elements)
+    placed = [AssemblyOp("mov p2, p5")] if row.residual else []
+    yield layer_codes.deviation(row, [*layer_codes.begun(), *loaded, *placed, *shift])
+
+
+def _layer_largest(row: NormRow) -> Iterator[FunctionPart]:
+    yield from _deviation(row)
+    yield layer_codes.largest(row, [*_loaded("p3", *_LARGEST, first=4)])
+    yield _stored("p3", *_LARGEST, first=4)
+
+
+def _layer_codes(row: NormRow) -> Iterator[FunctionPart]:
+    """Codes are the last of what is made but for their scale, behind the sum if any."""
+    part = layer_codes.codes(row)
+    yield from _deviation(row)
+    place = behind("p2", "p2", row.bytes) if row.residual else ()
+    loaded = _loaded("p3", *_LARGEST, first=4, later=False)
+    yield replace(part, setup=[*loaded, *place, *behind("p3", "p2", row.elements), *part.setup])
 
 
 def _layer_results(row: NormRow) -> Iterator[FunctionPart]:
     """y is the last of what is made, behind the sum if any; b is behind w."""
+    if row.codes:
+        yield from _layer_codes(row)
+        return
     part = layer_norm.shifted(row)
     yield from _less_mean(row)
-    place = _behind("p3", "p5", row.bytes) if row.residual else [AssemblyOp("mov p3, p2")]
-    pointers = [*place, AssemblyOp("mov p5, p0"), *_behind("p2", "p1", 2 * row.elements)]
+    place = behind("p3", "p5", row.bytes) if row.residual else [AssemblyOp("mov p3, p2")]
+    pointers = [*place, AssemblyOp("mov p5, p0"), *behind("p2", "p1", 2 * row.elements)]
     yield replace(part, setup=[*_loaded("p3", *_SUMS, first=2, later=False), *pointers, *part.setup])
 
 
@@ -134,8 +160,7 @@ def _ready() -> Ops:
 
 
 def _norm(parts: Callable[[NormRow], Iterable[FunctionPart]], name: str, generation: str, options: Options) -> Maker:
-    of = layer_norm.normed_row if name.startswith("layernorm") else NormRow.of
-    row = of(name, generation, options)
+    row = NormRow.of(name, generation, options)
 
     def written() -> AssemblyKernel:
         last = [restored()] if row.residual or row.codes else []
@@ -192,6 +217,7 @@ CHUNKS: Mapping[str, Callable[[str, str, Options], Maker]] = {
     "rmsnorm_results_bf16": partial(_norm, _results),
     "layernorm_sum_bf16": partial(_norm, _layer_sum),
     "layernorm_squares_bf16": partial(_norm, _layer_squares),
+    "layernorm_largest_bf16": partial(_norm, _layer_largest),
     "layernorm_results_bf16": partial(_norm, _layer_results),
     "softmax_largest_bf16": partial(_softmax, _softmax_largest),
     "softmax_sum_bf16": partial(_softmax, _softmax_sum),

@@ -36,23 +36,28 @@ _MODES = {"r4": 2, "r5": 3, "r8": 0}
 
 def largest_and_squares(vectors: int) -> FunctionPart:
     """Sums of squares in dm4, the largest |x w| in the lanes of x9 and x10. p0 = x, p1 = w, once more in p4 and p5."""
-    setup = [
-        *code_setup(), set_register("r1", 0x7FFFFFFF), AssemblyOp("vbcst.32 x11, r1"),
-        set_register("r2", 0), AssemblyOp("vbcst.32 x9, r2"), AssemblyOp("vbcst.32 x10, r2"),
-    ]  # fmt: skip
+    setup = [*code_setup(), *larger_setup()]
     ops = [
         named_op(f"vlda x{{x}}, [p0], #{_BYTES}", "p0"),
         named_op(f"vldb x{{w}}, [p1], #{_BYTES}", "p1"),
         named_op("vmac.f dm4, dm4, x{x}, x{x}, r0"),
         named_op("vmul.f dm{u}, x{x}, x{w}, r0"),
     ]
+    return repeated("aie2p", setup, [*ops, *larger()], vectors, _FREE)
+
+
+def larger_setup() -> Iterator[AssemblyOp]:
+    """What `larger` takes for granted; nothing was large so far."""
+    yield from (set_register("r1", 0x7FFFFFFF), AssemblyOp("vbcst.32 x11, r1"))
+    yield from (set_register("r2", 0), AssemblyOp("vbcst.32 x9, r2"), AssemblyOp("vbcst.32 x10, r2"))
+
+
+def larger() -> Iterator[DataflowOp]:
+    """Magnitudes of u, as integers, to the largest so far in x9 and x10; x11 masks signs."""
     for largest, half in (("x9", "l"), ("x10", "h")):
-        ops += [
-            named_op(f"vmov x{{{half}}}, bml{half}{{u}}"),
-            named_op(f"vband x{{{half}size}}, x{{{half}}}, x11"),
-            named_op(f"vmax_lt.32 {largest}, r16, {largest}, x{{{half}size}}, vaddSign1"),
-        ]
-    return repeated("aie2p", setup, ops, vectors, _FREE)
+        yield named_op(f"vmov x{{{half}}}, bml{half}{{u}}")
+        yield named_op(f"vband x{{{half}size}}, x{{{half}}}, x11")
+        yield named_op(f"vmax_lt.32 {largest}, r16, {largest}, x{{{half}size}}, vaddSign1")
 
 
 def code_setup() -> Iterator[AssemblyOp]:
@@ -60,6 +65,11 @@ def code_setup() -> Iterator[AssemblyOp]:
     yield from (AssemblyOp(text) for text in ("mov p4, p0", "mov p5, p1", "vclr dm4"))
     yield set_register("r0", _CONFS["r0"])
     yield from (AssemblyOp(f"vclr dm{i}") for i in _FREE["dm"])
+    yield from code_modes()
+
+
+def code_modes() -> Iterator[AssemblyOp]:
+    """How codes are rounded."""
     yield from (op for name, value in _CONTROLS.items() for op in set_control(name, value))
 
 
@@ -79,12 +89,15 @@ def coded(
     setup: Sequence[AssemblyOp],
     values: Callable[[int], Iterator[DataflowOp]],
     free: Mapping[str, Sequence[int]],
+    together: int = 2,
 ) -> FunctionPart:
-    """Codes to p2 of two vectors at a time, whose `values` are added to dm4 in u0 and u1; `setup` brings 127 / D into
-    r17 and 1.5 * 2^k into r18."""
-    ops = [op for half in range(2) for op in (*values(half), *_fixed_point(half))]
-    ops += [named_op("vshuffle x{y}, x{q0}, x{q1}, r8"), named_op(f"vst x{{y}}, [p2], #{_BYTES}", "p2")]
-    return replace(repeated("aie2p", [], ops, vectors // 2, free), setup=[*setup, *_constants()])
+    """Codes to p2 of two vectors at a time, or of one, whose `values` are added to dm4 in u0 and u1; `setup` brings
+    127 / D into r17 and 1.5 * 2^k into r18."""
+    ops = [op for half in range(together) for op in (*values(half), *_fixed_point(half))]
+    stored, size = "x" if together == 2 else "wl", _BYTES // 2 * together
+    ops.append(named_op(f"vshuffle x{{y}}, x{{q0}}, x{{q{together - 1}}}, r8"))
+    ops.append(named_op(f"vst {stored}{{y}}, [p2], #{size}", "p2"))
+    return replace(repeated("aie2p", [], ops, vectors // together, free), setup=[*setup, *_constants(free["dm"])])
 
 
 def _op(half: int, text: str, bank: str | None = None) -> DataflowOp:
@@ -140,12 +153,12 @@ def beside_point() -> Iterator[AssemblyOp]:
     yield from (*with_constant("lshl", "r18", "r18", 7), *with_constant("or", "r18", "r18", 0x40))
 
 
-def _constants() -> Iterator[AssemblyOp]:
+def _constants(free: Sequence[int]) -> Iterator[AssemblyOp]:
     yield from (AssemblyOp("vbcst.16 x11, r18"), AssemblyOp("vbcst.16 x9, r17"))
     yield from with_constant("lshl", "r17", "r17", -16)
     yield from with_constant("lshl", "r18", "r18", 16)
     yield from (AssemblyOp("vbcst.16 x10, r17"), AssemblyOp("vbcst.32 x0, r18"), AssemblyOp("vclr dm4"))
     yield from (AssemblyOp("vmov bmll4, x0"), AssemblyOp("vmov bmlh4, x0"))
-    yield from (AssemblyOp(f"vclr dm{i}") for i in _FREE["dm"])
+    yield from (AssemblyOp(f"vclr dm{i}") for i in free)
     yield from (set_register("r15", _SHIFT), AssemblyOp("mov s0, r15"))
     yield from (set_register(register, value) for register, value in (_CONFS | _MODES).items())

@@ -85,6 +85,12 @@ class NormRow:
         return (4 if self.floats else 2) * self.elements
 
     @property
+    def inverse_width(self) -> tuple[int, int]:
+        """As `row_scalars` has it: mantissa / 2^32 and exponent."""
+        mantissa, exponent = _inverse(self.width, 32)
+        return mantissa, exponent + 1
+
+    @property
     def pointers(self) -> str:
         """What the function of whole rows is called with, for a comment."""
         names = ["x", *(["residual"] if self.residual else []), "w", *(["sum"] if self.residual else [])]
@@ -123,8 +129,7 @@ def results(row: NormRow) -> FunctionPart:
     if not row.codes:
         made = scaled_floats if row.floats else _scaled
         return made(row.vectors, (_HIGH, _LOW), [*mean, *root_parts(row.width, _HIGH, _LOW)])
-    mantissa, exponent = _inverse(row.width, 32)
-    return (normed_float_codes if row.floats else codes)(row.vectors, mean, (mantissa, exponent + 1))
+    return (normed_float_codes if row.floats else codes)(row.vectors, mean, row.inverse_width)
 
 
 def _written(row: NormRow, hardware: bool) -> AssemblyKernel:

@@ -5,7 +5,8 @@ from bdforge.design.sequences import OperandError
 from bdforge.runtime.built_design import BuildError, BuiltDesign
 from bdforge.runtime.host_kernels import KernelFault, KernelLibraryError, load_kernels
 from bdforge.runtime.loading import Loaded, load
-from bdforge.runtime.prepared import PackedOperands, Prepared
+from bdforge.runtime.packed_operands import PackedOperands
+from bdforge.runtime.prepared import Prepared
 from bdforge.runtime.run import Closeness, Run, run
 from bdforge.runtime.run_queue import Pending, UseError
 

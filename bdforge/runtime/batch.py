@@ -1,10 +1,11 @@
-"""Several runs of one loaded design, handed over as one list."""
+"""Several runs of designs on one array, handed over as one list."""
 
 from collections.abc import Mapping, Sequence
 
 from bdforge.design.sequences import OperandError
 from bdforge.devices.timing import submissions
-from bdforge.runtime.prepared import PackedOperands, Prepared, held
+from bdforge.runtime.packed_operands import PackedOperands
+from bdforge.runtime.prepared import Prepared, held, synchronised
 from bdforge.runtime.run_queue import ListedRun, RunQueue, numbered
 
 BatchedRun = tuple[Prepared, Mapping[str, PackedOperands]]
@@ -12,7 +13,7 @@ BatchedRun = tuple[Prepared, Mapping[str, PackedOperands]]
 
 
 def run_batch(queue: RunQueue, runs: Sequence[BatchedRun], timeout_seconds: float) -> int:
-    """Run prepared problems of a design in order; how many dispatches that takes on an NPU."""
+    """Run prepared problems of designs on one array in order; how many dispatches that takes on an NPU."""
     if not runs:
         raise OperandError(f"a batch of {queue.name} needs at least one run")
     for number, (problem, _) in enumerate(runs, 1):
@@ -20,9 +21,9 @@ def run_batch(queue: RunQueue, runs: Sequence[BatchedRun], timeout_seconds: floa
             problem.check_batched(queue)
     problems = [problem for problem, _ in runs]
     with held(problems):
-        queue.run_list([_listed(i, runs) for i in range(len(runs))], timeout_seconds)
-        for problem in dict.fromkeys(problems):
-            problem.fetch_copied()
+        listed = [_listed(i, runs) for i in range(len(runs))]
+        with synchronised(problems):
+            queue.run_list(listed, timeout_seconds)
     return submissions(len(runs))
 
 

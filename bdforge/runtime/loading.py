@@ -30,7 +30,9 @@ from bdforge.design.sequences.buffers import (
 from bdforge.design.sequences.sequence_program import Operand
 from bdforge.runtime.batch import BatchedRun, run_batch
 from bdforge.runtime.built_design import BuildError, BuiltDesign
-from bdforge.runtime.prepared import PackedOperands, Prepared, check_packed, operand_table
+from bdforge.runtime.operand_table import operand_table
+from bdforge.runtime.packed_operands import PackedOperands, check_packed
+from bdforge.runtime.prepared import Prepared
 from bdforge.runtime.run_queue import Backend, ListedRun, Pending, RunQueue, numbered
 
 VARIABLE = "BDFORGE_DEVICE"
@@ -60,10 +62,16 @@ class Emulated:
                 warnings |= dict.fromkeys(self.run(planned, buffers, timeout_seconds))
         return tuple(warnings)
 
-    def resident(self, argument: int, buffer: np.ndarray, *, live: bool = False) -> np.ndarray:
+    def resident(self, argument: int, buffer: np.ndarray) -> np.ndarray:
         """The buffer itself."""
-        del argument, live
+        del argument
         return buffer
+
+    def send(self, buffer: np.ndarray) -> None:
+        """The array finds it where it is."""
+
+    def receive(self, buffer: np.ndarray) -> None:
+        """It is there already."""
 
     def ready(self) -> None:
         """Load the array now instead of with the first run."""
@@ -113,9 +121,11 @@ class Loaded:
         """What runs it: "emulated" or "xrt"."""
 
     def shares(self, design: BuiltDesign) -> bool:
-        """Whether a design loads the same image, and so may run on the same array."""
+        """Whether a design may run on this array: it loads the same image, from which the emulated array boots, too."""
         ours, theirs = (one.manifest.files.get("xclbin") for one in (self.design, design))
-        return ours is not None and theirs is not None and ours.sha256 == theirs.sha256
+        if ours is None or theirs is None or ours.sha256 != theirs.sha256:
+            return False
+        return self.device != EMULATED or self.design.booted == design.booted
 
     def __enter__(self) -> Self:
         return self
@@ -196,7 +206,17 @@ class Loaded:
 
     def prepared(self, **sizes: int) -> Prepared:
         """A problem of these sizes with memory of its own, for many runs without copies; ProgramError for bad sizes."""
-        return Prepared(self.design.sequence(sizes), self._runs, self.timeout_seconds)
+        return Prepared(self.design.name, self.design.sequence(sizes), self._runs, self.timeout_seconds)
+
+    def beside(self, problem: Prepared, operands: Mapping[str, str], /, **sizes: int) -> Prepared:
+        """A problem whose `operands` stand where one of another design on this array has those that they name, such as
+        `head.beside(state, {"x": "y"}, tokens=1)`: in one list with it, it reads what that left without a copy.
+
+        What lies with one in a buffer is named, too. Both problems belong to one thread, and one is in a run at a time
+        outside of lists. OperandError for operands that are not there, or lie otherwise there; other faults as of
+        `prepared`.
+        """
+        return problem.lending(self.design.name, self.design.sequence(sizes), self._runs, operands)
 
     def resized(self, problem: Prepared, **sizes: int) -> Prepared:
         """A problem of other sizes (those left out stay) in the memory of one that was prepared, which is large enough.
@@ -209,8 +229,9 @@ class Loaded:
     def run_batch(self, runs: Sequence[BatchedRun]) -> int:
         """Run prepared problems in order as one list, each with what is packed for it; how many dispatches that took.
 
-        Problems may stand in a list several times, and have memory in common (`Prepared.beside`): each run finds what
-        the ones before it left. So nothing is copied between them, and an NPU gets `RUNLIST_COMMANDS_MAX` at a time.
+        Problems are of any designs on this array (`bdforge.load(folder, beside=[...])`). They may stand in a list
+        several times, and have memory in common (`Prepared.beside`, `Loaded.beside`): each run finds what the ones
+        before it left. So nothing is copied between them, and an NPU gets `RUNLIST_COMMANDS_MAX` at a time.
         Faults as of a prepared problem's call, with the number of the run: those behind it have not run then.
         """
         return run_batch(self._runs, runs, self.timeout_seconds)

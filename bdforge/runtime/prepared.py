@@ -1,75 +1,23 @@
-"""What runs on a device use: packed operands that stay from call to call, and problems with memory of their own."""
+"""Problems with memory of their own where a device's runs find it."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from html import escape
 from threading import Lock, Thread, current_thread
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 
 from bdforge.common.messages import listed
-from bdforge.design.sequences import OperandError, PlannedSequence, Program
-from bdforge.design.sequences.buffers import (
-    arguments,
-    empty,
-    fetched,
-    inputs_of,
-    layout_of,
-    operands_in,
-    outputs_of,
-    staying,
-)
+from bdforge.design.sequences import OperandError, PlannedSequence
+from bdforge.design.sequences.buffers import arguments, empty, fetched, inputs_of, outputs_of, staying
 from bdforge.design.sequences.operands import place
+from bdforge.design.sequences.sequence_program import Operand
+from bdforge.runtime.live_memory import KeptArrays, LiveMemory
+from bdforge.runtime.operand_table import operand_table
+from bdforge.runtime.packed_operands import PackedOperands, check_packed
 from bdforge.runtime.run_queue import ListedRun, Pending, RunQueue, UseError
-
-
-def operand_table(title: str, program: Program, arrays: Iterable[tuple[str, np.ndarray]] | None = None) -> str:
-    """HTML with a line for each operand: of `arrays` by name, else all, with the parameters that are their sizes."""
-    given = None if arrays is None else dict(arrays)
-    lines = []
-    for operand in program.operands:
-        if given is not None and operand.name not in given:
-            continue
-        values = (program.values[axis.size] for axis in operand.axes)
-        names = [value if isinstance(value, (str, int)) else "…" for value in values]
-        shape = names if given is None else given[operand.name].shape
-        order = "" if len(names) < 2 else f"{operand.order} by {operand.order}"
-        way = (
-            "output" if operand.direction == "out" else "input" if operand.missing is None else "input, may be missing"
-        )
-        lines.append((operand.name, way, operand.type, " x ".join(map(str, shape)), order))
-    head = _line("th", ("operand", "", "type", "shape", "order"))
-    return f"<table><caption>{escape(title)}</caption>{head}{''.join(_line('td', line) for line in lines)}</table>"
-
-
-def _line(cell: str, words: Iterable[str]) -> str:
-    return f"<tr>{''.join(f'<{cell}>{escape(word)}</{cell}>' for word in words)}</tr>"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PackedOperands:
-    """Operands as one design's array reads them, buffers by argument; pack once, use for every call.
-
-    `design` made it; any takes it that reads its arguments by the same `layouts`. `names` are the operands' names,
-    `sizes` those that they tell.
-    """
-
-    design: str
-    names: tuple[str, ...]
-    sizes: Mapping[str, int]
-    buffers: Mapping[int, np.ndarray]
-    layouts: Mapping[int, tuple]
-
-    @property
-    def data(self) -> np.ndarray:
-        """The first operand's buffer; a file of it is what `Loaded.packed` takes."""
-        return next(iter(self.buffers.values()))
-
-    def __repr__(self) -> str:
-        size = sum(buffer.nbytes for buffer in self.buffers.values())
-        return f"<Packed {', '.join(self.names)}, {'x'.join(map(str, self.sizes.values()))}, {size} bytes>"
 
 
 @dataclass(eq=False)
@@ -86,51 +34,83 @@ class Prepared:
     `arrays` are by operand name, and stay the same; inputs are zero, or as if not given, until written. Operands that
     stay from call to call are none of them: they are packed, and given to each call. Outputs last until the next call.
 
+    A buffer of which an array was taken is synchronised with each run, since its user may write and read it at any
+    time; `current` gives one for a moment.
+
     So one thread writes, calls and reads: the one that made it, until it ends or another one takes it. A context
     manager: the memory is given back at the end of a `with`.
     """
 
     def __init__(
-        self, sequence: PlannedSequence, runs: RunQueue, timeout_seconds: float, kept: "Prepared | None" = None,
-        anew: Collection[int] = (),
+        self, design: str, sequence: PlannedSequence, runs: RunQueue, timeout_seconds: float,
+        kept: "Prepared | None" = None, shared: Mapping[int, LiveMemory] = MappingProxyType({}),
     ):  # fmt: skip
-        """`kept`: a problem whose memory it shares, but for the arguments in `anew`; it may be of other sizes.
+        """A problem of `design`. `shared` is memory by argument that it has in common with `kept`, of any sizes.
 
-        OperandError where that memory is too small.
+        OperandError where that is too small.
         """
-        self._sequence, self._runs, self._timeout_seconds = sequence, runs, timeout_seconds
+        self._design, self._sequence, self._runs, self._timeout_seconds = design, sequence, runs, timeout_seconds
         self._use, self._closed = _Use(current_thread()) if kept is None else kept._use, False
+        self._check_room(shared)
         program, backend = sequence.program, runs.backend
         packed = {operand.argument for operand in staying(program)}
-        shared = {} if kept is None else {i: buffer for i, buffer in kept._buffers.items() if i not in anew}
-        for index, buffer in shared.items():
-            if buffer.nbytes < (needed := sequence.argument_bytes[index]):
-                raise OperandError(
-                    f"{program.arguments[index].name} of {sequence.shape} takes {needed} bytes, and has "
-                    f"{buffer.nbytes} in the memory of the problem prepared before; prepare the largest one first"
-                )
         numbers = [i for i in range(len(program.arguments)) if i not in packed and i not in shared]
-        self._buffers = shared | {i: backend.resident(i, empty(sequence, i), live=True) for i in numbers}
+        self._memory = dict(shared) | {i: LiveMemory(backend, i, empty(sequence, i)) for i in numbers}
         same = kept is not None and sequence is kept._sequence
-        seen = numbers if same else self._buffers
+        seen = numbers if same else self._memory
         own = [operand for operand in program.operands if operand.argument in seen]
-        self.arrays = fetched(sequence, self._buffers, own)
+        self._arrays = fetched(sequence, self._buffers, own)
         for operand in own:
             if operand.missing is not None and operand.argument in numbers:
-                self.arrays[operand.name][...] = operand.missing
+                self._memory[operand.argument].current(written=True)
+                self._arrays[operand.name][...] = operand.missing
         self._copied = [  # narrow types, say, of which numpy has no arrays
-            o for o in own if not np.may_share_memory(self.arrays[o.name], self._buffers[o.argument])
+            o for o in own if not np.may_share_memory(self._arrays[o.name], self._memory[o.argument].buffer)
         ]
         if same:
             self._copied += [operand for operand in kept._copied if operand.argument in shared]
-            self.arrays = {name: self.arrays.get(name, array) for name, array in kept.arrays.items()}
+            self._arrays = {name: self._arrays.get(name, array) for name, array in kept._arrays.items()}
+        else:
+            self._fetch([operand for operand in self._copied if operand.argument in shared])
+
+    def _check_room(self, shared: Mapping[int, LiveMemory]) -> None:
+        for index, memory in shared.items():
+            if memory.buffer.nbytes < (needed := self._sequence.argument_bytes[index]):
+                raise OperandError(
+                    f"{self._sequence.program.arguments[index].name} of {self._sequence.shape} takes {needed} bytes, "
+                    f"and has {memory.buffer.nbytes} in the memory of the problem prepared before; prepare the largest "
+                    "one first"
+                )
+
+    @property
+    def arrays(self) -> Mapping[str, np.ndarray]:
+        """Inputs to write and outputs to read, by operand name."""
+        places = {operand.name: operand.argument for operand in self._sequence.program.operands}
+        return KeptArrays(self._arrays, {name: self._memory[places[name]] for name in self._arrays})
+
+    def current(self, name: str, *, written: bool = False) -> np.ndarray:
+        """An array for this moment, as the last run left it: what is read or written there later, nobody synchronises.
+
+        `written`: the host writes it before the next run. OperandError for what is none of `arrays`.
+        """
+        self._memory[self._operand(name).argument].current(written=written)
+        return self._arrays[name]
+
+    def _operand(self, name: str) -> Operand:
+        """One of `arrays`."""
+        if name not in self._arrays:
+            raise OperandError(
+                f"{self._name} has no memory of its own for operand {name}; it has some for "
+                f"{listed(self._arrays, ', ')}"
+            )
+        return next(operand for operand in self._sequence.program.operands if operand.name == name)
 
     def __repr__(self) -> str:
-        shown = (f"{name} {array.dtype}{list(array.shape)}" for name, array in self.arrays.items())
+        shown = (f"{name} {array.dtype}{list(array.shape)}" for name, array in self._arrays.items())
         return f"<Prepared {self._name}: {', '.join(shown) or 'closed'}>"
 
     def _repr_html_(self) -> str:
-        return operand_table(f"{self._name}, prepared", self._sequence.program, self.arrays.items())
+        return operand_table(f"{self._name}, prepared", self._sequence.program, self._arrays.items())
 
     def __enter__(self) -> Self:
         return self
@@ -142,7 +122,7 @@ class Prepared:
         """Give back the memory, behind what was submitted; no run is made any more."""
         with self._use.running:
             self._closed = True
-            self._buffers, self.arrays = {}, {}
+            self._memory, self._arrays = {}, {}
 
     def beside(self, *operands: str) -> "Prepared":
         """Another problem of these sizes in the same memory, but for the buffers of some operands, which are its own.
@@ -151,18 +131,71 @@ class Prepared:
         belong to one thread, and are in one run. OperandError for what is none of `arrays`.
         """
         with held([self]):
-            if odd := [name for name in operands if name not in self.arrays]:
-                raise OperandError(
-                    f"{self._name} has no memory of its own for operand {odd[0]}; it has some for "
-                    f"{listed(self.arrays, ', ')}"
-                )
-            anew = {o.argument for o in self._sequence.program.operands if o.name in operands}
-            return Prepared(self._sequence, self._runs, self._timeout_seconds, self, anew)
+            anew = {self._operand(name).argument for name in operands}
+            shared = {i: memory for i, memory in self._memory.items() if i not in anew}
+            return Prepared(self._design, self._sequence, self._runs, self._timeout_seconds, self, shared)
 
     def resized(self, sequence: PlannedSequence) -> "Prepared":
         """A problem of other sizes in this one's memory, which has arrays of its own there: `Loaded.resized`."""
         with held([self]):
-            return Prepared(sequence, self._runs, self._timeout_seconds, self)
+            return Prepared(self._design, sequence, self._runs, self._timeout_seconds, self, self._memory)
+
+    def lending(
+        self, design: str, sequence: PlannedSequence, runs: RunQueue, operands: Mapping[str, str]
+    ) -> "Prepared":  # fmt: skip
+        """A problem of another design whose operands stand where this one has some: `Loaded.beside`."""
+        with held([self]):
+            self.check_batched(runs)
+            program = sequence.program
+            shared = {
+                o.argument: self._memory[self._operand(operands[o.name]).argument]
+                for o in program.operands
+                if o.name in operands
+            }
+            made = Prepared(design, sequence, runs, self._timeout_seconds, self, shared)
+            for name in operands:
+                made._operand(name)
+            for operand in program.operands:
+                if operand.argument in shared:
+                    made._check_place(operand, self, operands.get(operand.name))
+            return made
+
+    def _check_place(self, operand: Operand, other: "Prepared", name: str | None) -> None:
+        """OperandError unless an operand's elements are just those of another problem's array."""
+        what = f"operand {operand.name} of {self._name}"
+        if name is None:
+            raise OperandError(
+                f"{what} lies in one buffer with others that are to stand where {other._name} has them; say where this "
+                "one is there, too"
+            )
+        others = other._operand(name)
+        own, found = self._elements(operand), other._elements(others)
+        if self._memory[operand.argument] is not other._memory[others.argument] or own != found or "copy" in own:
+            raise OperandError(
+                f"{what} does not lie where {other._name} has {name}: it is {own}, that one {found}; give them buffers "
+                "with the same tensors in the same order"
+            )
+        if operand.direction != "in" and self._end(operand) > other._end(others):
+            raise OperandError(
+                f"{what} is written with rows behind it, where {other._name} has something else; give it a buffer of "
+                "its own"
+            )
+
+    def _elements(self, operand: Operand) -> str:
+        """Type, shape, and where in its buffer an operand's elements are."""
+        if operand in self._copied:
+            return "a copy of what numpy cannot show"
+        array = self._arrays[operand.name]
+        flat = array.reshape(-1) if array.flags.c_contiguous else array.squeeze()
+        first = flat.ctypes.data - self._memory[operand.argument].buffer.ctypes.data
+        apart = "" if flat.ndim == 1 else f", {' and '.join(map(str, flat.strides))} bytes apart"
+        return f"{operand.type}{list(flat.shape)} from byte {first} on{apart}"
+
+    def _end(self, operand: Operand) -> int:
+        """The bit of its buffer behind what runs move of an operand."""
+        values = self._sequence.values
+        last = sum((values[dim.count] - 1) * values[dim.stride] for dim in operand.dims)
+        return (values[operand.offset] + last + 1) * operand.bits
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -225,7 +258,7 @@ class Prepared:
 
     @property
     def _name(self) -> str:
-        return f"{self._sequence.shape} of {self._runs.name}"
+        return f"{self._sequence.shape} of {self._design}"
 
     def _given(self, packed: Mapping[str, PackedOperands]) -> dict[int, np.ndarray]:
         """Buffers by argument, inputs written into those that numpy has no arrays of."""
@@ -236,20 +269,24 @@ class Prepared:
             raise OperandError(f"operand {lost[0]} of {self._sequence.shape} is not given; pack it")
         for operand in self._copied:
             if operand.direction == "in":
-                buffer = given[operand.argument].reshape(-1).view(np.uint8)
-                place(operand, self._sequence.values, self.arrays[operand.name], buffer)
+                buffer = self._memory[operand.argument].current(written=True).reshape(-1).view(np.uint8)
+                place(operand, self._sequence.values, self._arrays[operand.name], buffer)
         return given
 
     def _run(self, given: Mapping[int, np.ndarray]) -> Any:
-        self._runs.run(self._sequence, arguments(self._sequence, given), self._timeout_seconds)
-        self.fetch_copied()
-        found = {operand.name: self.arrays[operand.name] for operand in outputs_of(self._sequence.program)}
+        with synchronised([self]):
+            self._runs.run(self._sequence, arguments(self._sequence, given), self._timeout_seconds)
+        arrays = self.arrays
+        found = {operand.name: arrays[operand.name] for operand in outputs_of(self._sequence.program)}
         return next(iter(found.values())) if len(found) == 1 else found
 
     def check_batched(self, queue: RunQueue) -> None:
         """OperandError for a problem that no list of `queue` runs as calls would, one by one."""
         if self._runs is not queue:
-            raise OperandError(f"it is {self._name}, not of the design {queue.name} that was loaded for this batch")
+            raise OperandError(
+                f"it is {self._name}, which is not loaded on the array of {queue.name}; load designs of one image on "
+                "one array: bdforge.load(folder, beside=[...])"
+            )
         written = {operand.argument for operand in outputs_of(self._sequence.program)}
         if again := [o.name for o in self._copied if o.direction == "in" and o.argument in written]:
             raise OperandError(
@@ -260,11 +297,37 @@ class Prepared:
         """A run of a list, while it is held; faults of what is packed as of a call."""
         return self._sequence, arguments(self._sequence, self._given(packed))
 
+    @property
+    def _buffers(self) -> dict[int, np.ndarray]:
+        return {index: memory.buffer for index, memory in self._memory.items()}
+
+    def _fetch(self, operands: Sequence[Operand]) -> None:
+        """Read operands that are copies in `arrays`."""
+        buffers = {operand.argument: self._memory[operand.argument].current() for operand in operands}
+        for name, array in fetched(self._sequence, buffers, operands).items():
+            self._arrays[name][...] = array
+
     def fetch_copied(self) -> None:
         """Read, behind a run, outputs that are copies in `arrays`."""
-        copied = [operand for operand in self._copied if operand.direction == "out"]
-        for name, array in fetched(self._sequence, self._buffers, copied).items():
-            self.arrays[name][...] = array
+        self._fetch([operand for operand in self._copied if operand.direction == "out"])
+
+    @property
+    def memory(self) -> tuple[list[LiveMemory], list[LiveMemory]]:
+        """What runs read or write, and of that what they write."""
+        written = {operand.argument for operand in self._sequence.program.operands if operand.direction != "in"}
+        return [*self._memory.values()], [memory for i, memory in self._memory.items() if i in written]
+
+
+@contextmanager
+def synchronised(problems: Sequence[Prepared]) -> Iterator[None]:
+    """While a run or a list uses problems: what the host wrote goes there before, what it looks at comes back."""
+    for memory in dict.fromkeys(one for problem in problems for one in problem.memory[0]):
+        memory.send()
+    yield
+    for memory in dict.fromkeys(one for problem in problems for one in problem.memory[1]):
+        memory.made()
+    for problem in dict.fromkeys(problems):
+        problem.fetch_copied()
 
 
 @contextmanager
@@ -280,24 +343,3 @@ def held(problems: Iterable[Prepared]) -> Iterator[None]:
             begun.append(problem._use)
             stack.callback(problem._use.running.release)
         yield
-
-
-def check_packed(packed: Sequence[PackedOperands], planned: PlannedSequence, plain: Collection[str] = ()) -> None:
-    """OperandError unless each argument comes from one place, laid out as the array will read it.
-
-    `plain` are the names of operands that come as arrays.
-    """
-    holders: dict[int, PackedOperands] = {}
-    for one in packed:
-        for index, layout in one.layouts.items():
-            if layout != (needed := layout_of(planned, index)):
-                sizes = ", ".join(f"{name} = {size}" for name, size in one.sizes.items())
-                raise OperandError(
-                    f"packed {one.names[0]} of {sizes} ({layout[0]} bytes, by {one.design}) is not laid out as a "
-                    f"problem of {planned.shape} reads it ({needed[0]} bytes); pack it by the design and for the sizes "
-                    "that take it"
-                )
-            beside = [operand.name for operand in operands_in(planned.program, index) if operand.name in plain]
-            if other := [holders[index].names[0]] if index in holders else beside:
-                raise OperandError(f"{other[0]} stands in one buffer with packed {one.names[0]}; pack them together")
-            holders[index] = one

@@ -43,11 +43,16 @@ class Backend(Protocol):
         """
         ...
 
-    def resident(self, argument: int, buffer: np.ndarray, *, live: bool = False) -> np.ndarray:
-        """A host buffer that many runs use, in memory where they find it without a copy.
+    def resident(self, argument: int, buffer: np.ndarray) -> np.ndarray:
+        """A host buffer that many runs use, in memory where they find it without a copy."""
+        ...
 
-        A `live` one changes: the host writes it between runs, or runs write it.
-        """
+    def send(self, buffer: np.ndarray) -> None:
+        """Make what the host wrote in a resident buffer visible to the array: no run does."""
+        ...
+
+    def receive(self, buffer: np.ndarray) -> None:
+        """Make what runs wrote in a resident buffer visible to the host: no run does."""
         ...
 
     def ready(self) -> None:

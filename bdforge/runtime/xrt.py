@@ -70,7 +70,7 @@ class LoadedXclbin:
             self._device.register_xclbin(image)  # load_xclbin is not supported on NPUs
             self._context = self.pyxrt.hw_context(self._device, image.get_uuid())
             self._kernel = self.pyxrt.kernel(self._context, kernel)
-        self._resident: dict[int, tuple[Any, bool]] = {}  # buffers and whether they change, by the array that shows one
+        self._resident: dict[int, Any] = {}  # buffers, by the array that shows one
         self._spare: dict[tuple[int, int], Any] = {}  # by argument and size, the one used last at the end
         self._lock = Lock()
 
@@ -141,26 +141,30 @@ class LoadedXclbin:
                 "NPU stays stuck"
             ) from error
 
-    def resident(self, argument: int, array: np.ndarray, *, live: bool = False) -> np.ndarray:
-        """The array's bytes in the NPU's memory, as an array: what `run` gets of these is not copied again.
-
-        `live` ones the host changes between runs, or runs do.
-        """
+    def resident(self, argument: int, array: np.ndarray) -> np.ndarray:
+        """The array's bytes in the NPU's memory, as an array: runs neither copy nor synchronise it again."""
         with _named("placing what stays from run to run"):
             buffer = self._filled(array, self._new(argument, array.nbytes))
         shown = np.frombuffer(buffer.map(), np.uint8)[: array.nbytes].view(array.dtype)
-        self._resident[id(shown)] = buffer, live
+        self._resident[id(shown)] = buffer
         weakref.finalize(shown, self._resident.pop, id(shown), None)
         return shown
 
+    def send(self, resident: np.ndarray) -> None:
+        """Make what the host wrote visible to the NPU."""
+        with _named("writing what stays from run to run"):
+            self._resident[id(resident)].sync(self.pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE)
+
+    def receive(self, resident: np.ndarray) -> None:
+        """Make what the NPU wrote visible to the host."""
+        with _named("reading what stays from run to run"):
+            self._resident[id(resident)].sync(self.pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE)
+
     def _placed(self, argument: int, array: np.ndarray, *, alone: bool = False) -> Any:
         """The buffer that an array is, or one that it is copied to, which no other run has when it is `alone`."""
-        buffer, live = self._resident.get(id(array), (None, False))
-        if buffer is None:
-            return self._filled(array, (self._new if alone else self._buffer)(argument, array.nbytes))
-        if live:
-            buffer.sync(self.pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE)
-        return buffer
+        if (buffer := self._resident.get(id(array))) is not None:
+            return buffer
+        return self._filled(array, (self._new if alone else self._buffer)(argument, array.nbytes))
 
     def _buffer(self, argument: int, size_bytes: int) -> Any:
         """The buffer of an argument of this size, of an earlier run if there is one."""
@@ -181,9 +185,10 @@ class LoadedXclbin:
         return buffer
 
     def _read_back(self, buffer: Any, array: np.ndarray) -> None:
+        if id(array) in self._resident:
+            return
         buffer.sync(self.pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE)
-        if id(array) not in self._resident:
-            array.reshape(-1).view(np.uint8)[:] = np.frombuffer(buffer.map(), np.uint8)[: array.nbytes]
+        array.reshape(-1).view(np.uint8)[:] = np.frombuffer(buffer.map(), np.uint8)[: array.nbytes]
 
 
 def run_words(
@@ -246,9 +251,17 @@ class Xrt:
         self._loaded.run_list(streams)
         return ()
 
-    def resident(self, argument: int, buffer: np.ndarray, *, live: bool = False) -> np.ndarray:
+    def resident(self, argument: int, buffer: np.ndarray) -> np.ndarray:
         """The same bytes where the NPU finds them."""
-        return self._loaded.resident(argument, buffer, live=live)
+        return self._loaded.resident(argument, buffer)
+
+    def send(self, buffer: np.ndarray) -> None:
+        """Make what the host wrote in such bytes visible to the NPU."""
+        self._loaded.send(buffer)
+
+    def receive(self, buffer: np.ndarray) -> None:
+        """Make what the NPU wrote there visible to the host."""
+        self._loaded.receive(buffer)
 
     def ready(self) -> None:
         """The array is loaded already."""

@@ -1,5 +1,6 @@
 """Prepared problems as one list: what runs by a call each leave, on the emulated array and on a made-up NPU."""
 
+import re
 import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,11 +16,12 @@ from bdforge.array.emulator import EmulationError
 from bdforge.design.sequences import Builder, Program
 from bdforge.devices.timing import RUNLIST_COMMANDS_MAX
 from bdforge.runtime import Loaded, OperandError, PackedOperands, Prepared, UseError
+from bdforge.runtime.prepared import held
 from bdforge.runtime.xrt import NpuError
 from support.built_designs import ROOT
 from support.differences import same
 from support.gemm_problems import operands, reference
-from support.scaled_rows import arrays
+from support.scaled_rows import arrays, design_of
 from support.threads import together
 
 SIZES = {"M": 7, "K": 20, "N": 33}
@@ -156,6 +158,90 @@ def test_problems_beside_each_other_share_all_but_what_is_named():
     second.take()
 
 
+def reading(*types: str, place: int = 0, moved: int = 0, direction: Any = "in") -> Program:
+    """Operands U, V of n elements in one buffer, from element `place` on; `moved` more are moved of the last one."""
+    build = Builder(["n"], 1)
+    n = build.parameter("n")
+    buffer = build.argument("B", "i32", 32, place + n * len(types) + moved)
+    for number, type_ in enumerate(types):
+        more = moved if number + 1 == len(types) else 0
+        build.operand(
+            "UV"[number], buffer, direction, type_, 32, [(n, n, None, False)], [(0, n + more, 1, 1)],
+            offset=place + number * n,
+        )  # fmt: skip
+    return build.program
+
+
+def test_a_problem_of_another_design_reads_what_the_first_one_leaves():
+    function, device = loaded(in_place())
+    other = Loaded(design_of(reading("int32")), function)
+    first = function.prepared(n=4)
+    second = other.beside(first, {"U": "Z"}, n=4)
+    assert np.shares_memory(first.arrays["Z"], second.arrays["U"])
+    assert other.run_batch([(first, {}), (second, {}), (first, {})]) == 1
+    assert [buffers[0] is device.runs[0][2][0] for _, _, buffers in device.runs] == [True, True, True]
+    assert [len(buffers) for _, _, buffers in device.runs] == [2, 1, 2]
+    with first, pytest.raises(UseError, match="4 of rows is in a run of MainThread"), held([first]):
+        second()
+    same(other.beside(function.prepared(n=6), {"U": "X"}, n=6).arrays["U"], np.zeros(6, np.int32), "U")
+
+
+ELSEWHERE: list[tuple[Program, dict[str, str], int, str]] = [
+    (reading("int32"), {"U": "W"}, 4, "4 of rows has no memory of its own for operand W; it has some for X, Z, Y"),
+    (reading("int32"), {"T": "X"}, 4, "4 of rows has no memory of its own for operand T; it has some for U"),
+    (reading("int32"), {"U": "X"}, 5, "B of 5 takes 20 bytes, and has 16 in the memory of the problem prepared before"),
+    (
+        reading("int32"),
+        {"U": "X"},
+        3,
+        "where 4 of rows has X: it is int32[3] from byte 0 on, that one int32[4] from",
+    ),
+    (
+        reading("f32"),
+        {"U": "X"},
+        4,
+        "does not lie where 4 of rows has X: it is f32[4] from byte 0 on, that one int32",
+    ),
+    (reading("int32", place=1), {"U": "X"}, 3, "it is int32[3] from byte 4 on, that one int32[4] from byte 0 on; give"),
+    (reading("int32", "int32"), {"U": "X"}, 2, "operand U of 2 of rows does not lie where 4 of rows has X"),
+    (reading("int32", moved=1, direction="out"), {"U": "X"}, 3, "does not lie where 4 of rows has X"),
+]
+
+
+@pytest.mark.parametrize(("program", "operands_", "n", "says"), ELSEWHERE)
+def test_what_lies_otherwise_is_refused(program: Program, operands_: dict[str, str], n: int, says: str):
+    function, _ = loaded(in_place())
+    with pytest.raises(OperandError, match=re.escape(says)):
+        Loaded(design_of(program), function).beside(function.prepared(n=4), operands_, n=n)
+
+
+def test_places_that_only_one_of_two_designs_has_are_refused():
+    """V stands where the first one has nothing by name; of Z more than it has is written; U is on another array."""
+    function, device = loaded(reading("int32", "int32"))
+    two, one = (Loaded(design_of(reading(*["int32"] * n)), function) for n in (2, 1))
+    first = function.prepared(n=2)
+    with pytest.raises(OperandError, match="operand V of 2 of rows lies in one buffer with others that are to stand"):
+        two.beside(first, {"U": "U"}, n=2)
+    assert np.shares_memory(two.beside(first, {"U": "U", "V": "V"}, n=2).arrays["V"], first.arrays["V"])
+    with pytest.raises(OperandError, match="operand U of 2 of rows does not lie where 2 of rows has V"):
+        two.beside(first, {"U": "V", "V": "U"}, n=2)
+    for direction, refused in (("in", False), ("out", True)):
+        wide = Loaded(design_of(reading("int32", moved=1, direction=direction)), function)
+        if not refused:
+            wide.beside(first, {"U": "U"}, n=2)
+            continue
+        with pytest.raises(OperandError, match="operand U of 2 of rows is written with rows behind it, where 2 of"):
+            wide.beside(first, {"U": "U"}, n=2)
+    with pytest.raises(OperandError, match="it is 2 of rows, which is not loaded on the array of rows; load designs"):
+        Loaded(one.design, device).beside(first, {"U": "U"}, n=2)
+
+
+def test_copies_are_no_place_for_another_design():
+    function, _ = loaded(narrow())
+    with pytest.raises(OperandError, match="it is a copy of what numpy cannot show, that one a copy of what numpy"):
+        Loaded(design_of(narrow()), function).beside(function.prepared(n=4), {"X": "Y"}, n=4)
+
+
 def test_copies_are_shared_too():
     function, device = loaded(narrow())
     first = function.prepared(n=4)
@@ -184,7 +270,11 @@ def mixed(function: Loaded) -> list[Any]:
 
 REFUSED: list[tuple[Callable[[], Program] | None, Callable[[Loaded], list[Any]], str]] = [
     (None, lambda function: [], "^a batch of rows needs at least one run$"),
-    (None, mixed, "^run 1 of 1: it is 6x8 of rows, not of the design rows that was loaded for this batch$"),
+    (
+        None,
+        mixed,
+        "^run 1 of 1: it is 6x8 of rows, which is not loaded on the array of rows; load designs of one image",
+    ),
     (
         None,
         lambda function: [(function.prepared(m=6, n=8), {})] * 2,

@@ -11,7 +11,7 @@ from bdforge.operators.gemm import GemmProblem
 from bdforge.perf import estimate
 from bdforge.perf.bounds.case import case_of
 from bdforge.runtime import OperandError, first_mismatch
-from bdforge.runtime.prepared import operand_table
+from bdforge.runtime.operand_table import operand_table
 from support import scaled_rows
 from support.built_designs import build, spec_content
 from support.differences import same

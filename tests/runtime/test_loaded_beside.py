@@ -74,8 +74,8 @@ def test_a_list_holds_runs_of_both(built: Path):
             same(states[name].arrays[key], array, f"{key} of {name}")
 
 
-def test_an_npu_gives_back_what_each_design_writes(built: Path, pyxrt: Any, monkeypatch: pytest.MonkeyPatch):
-    """In one context, whose outputs are other arguments of each; memory of the device is apart."""
+def on_a_made_up_npu(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory of host and device are apart, and all runs are of one array."""
     array = BuiltDesign.load(built / TOKEN).resident()
 
     def called(self: Kernel, opcode: int, stream: Buffer, words: int, *buffers: Buffer) -> Any:
@@ -83,6 +83,11 @@ def test_an_npu_gives_back_what_each_design_writes(built: Path, pyxrt: Any, monk
         return SimpleNamespace(wait=lambda milliseconds: self.state)
 
     monkeypatch.setattr(Kernel, "__call__", called)
+
+
+def test_an_npu_gives_back_what_each_design_writes(built: Path, pyxrt: Any, monkeypatch: pytest.MonkeyPatch):
+    """In one context, whose outputs are other arguments of each; memory of the device is apart."""
+    on_a_made_up_npu(built, monkeypatch)
     token = load(built / TOKEN, "xrt")
     beside = {TOKEN: token, HEAD: load(built / HEAD, "xrt", beside=[token])}
     assert len(Npu.registered) == 1
@@ -91,6 +96,37 @@ def test_an_npu_gives_back_what_each_design_writes(built: Path, pyxrt: Any, monk
         made, right = beside[name](**inputs), load(built / name)(**inputs)
         for output, values in right.items():
             same(made[output], values, f"{output} of {name}")
+
+
+CARRIED = {"x": "y", "sums": "down_sums", "scales": "f_scales"}
+
+
+@pytest.mark.parametrize("device", ["emulated", "xrt"])
+def test_a_head_reads_what_a_layer_left_in_one_list(
+    built: Path, pyxrt: Any, monkeypatch: pytest.MonkeyPatch, device: str
+):
+    """Without the host between them, as from array to array by it."""
+    on_a_made_up_npu(built, monkeypatch)
+    token = load(built / TOKEN, device)
+    head = load(built / HEAD, device, beside=[token])
+    inputs = {name: inputs_of(one, name, 7) for name, one in ((TOKEN, token), (HEAD, head))}
+    given = {name: value for name, value in inputs[HEAD].items() if name not in CARRIED}
+    layer, alone = load(built / TOKEN)(**inputs[TOKEN]), load(built / HEAD)
+    right = alone(**given, **{name: layer[made] for name, made in CARRIED.items()})
+    state = token.prepared(keys=19)
+    end = head.beside(state, CARRIED, tokens=1, vocabulary=192)
+    packed = {}
+    for name, one, problem in ((TOKEN, token, state), (HEAD, head, end)):
+        held = [key for key in inputs[name] if key not in problem.arrays]
+        packed[name] = one.pack(**{key: inputs[name][key] for key in held})
+    for key in inputs[TOKEN].keys() & state.arrays.keys():
+        state.current(key, written=True)[...] = inputs[TOKEN][key]
+    assert token.run_batch([(state, {"weights": packed[TOKEN]}), (end, {"weights": packed[HEAD]})]) == 1
+    for output, array in right.items():
+        same(end.current(output), array, output)
+    for output, array in layer.items():
+        same(state.current(output), array, output)
+    assert [len(part) for part in pyxrt.lists] == ([2] if device == "xrt" else [])
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -25,7 +25,8 @@ class Recorder(IdleBackend):
 
     def __init__(self) -> None:
         self.runs: list[tuple[str, float, list[np.ndarray]]] = []
-        self.placed: list[tuple[int, int, bool]] = []
+        self.placed: list[tuple[int, int]] = []
+        self.synchronised: list[tuple[str, int]] = []
 
     def run(self, planned: PlannedSequence, buffers: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
         self.runs.append((planned.shape, timeout_seconds, list(buffers)))
@@ -33,9 +34,15 @@ class Recorder(IdleBackend):
             buffers[operand.argument].reshape(-1)[...] = 10 + number
         return ()
 
-    def resident(self, argument: int, buffer: np.ndarray, *, live: bool = False) -> np.ndarray:
-        self.placed.append((argument, buffer.nbytes, live))
+    def resident(self, argument: int, buffer: np.ndarray) -> np.ndarray:
+        self.placed.append((argument, buffer.nbytes))
         return buffer
+
+    def send(self, buffer: np.ndarray) -> None:
+        self.synchronised.append(("to", buffer.nbytes))
+
+    def receive(self, buffer: np.ndarray) -> None:
+        self.synchronised.append(("from", buffer.nbytes))
 
 
 def loaded(program: Program = PROGRAM) -> tuple[Loaded, Recorder]:
@@ -61,18 +68,43 @@ def test_a_call_hands_over_every_buffer_and_waits_ten_seconds():
     same(device.runs[2][2][2], np.full(8, 2, np.float32), "s, which is None")
 
 
-def test_a_device_is_told_what_stays_and_what_changes():
-    """Packed operands stay as they are; those of a prepared problem are written between runs, or by them."""
+def test_a_device_is_told_what_stays():
+    """Packed operands, and those of a prepared problem that are written between runs, or by them."""
     rows, device = loaded()
     packed = rows.pack(**{name: array for name, array in arrays().items() if name == "B"}, S=np.ones(8, np.float32))
     assert (packed.names, packed.sizes, sorted(packed.buffers)) == (("B", "s"), {"n": 8}, [1, 2])
-    assert device.placed == [(1, 64, False), (2, 32, False)]
+    assert device.placed == [(1, 64), (2, 32)]
     problem = rows.prepared(m=6, n=8)
-    assert device.placed[2:] == [(0, 48, True), (3, 32, True)]
+    assert device.placed[2:] == [(0, 48), (3, 32)]
     assert sorted(problem.arrays) == ["A", "Y"]
     assert problem(B=packed) is problem.arrays["Y"]
     again = rows.packed(np.zeros(64, np.uint8), n=8)
     assert (again.names, again.sizes, list(again.buffers)) == (("B",), {"n": 8}, [1])
+
+
+def test_memory_is_synchronised_where_the_host_looks_at_it():
+    """A has 48 bytes, Y 32: nothing that nobody looks at is sent or fetched, and what is kept always is."""
+    rows, device = loaded()
+    packed = rows.pack(**{name: array for name, array in arrays().items() if name == "B"}, S=np.ones(8, np.float32))
+    problem = rows.prepared(m=6, n=8)
+
+    def synchronised(looks: Any = lambda: None) -> list[tuple[str, int]]:
+        device.synchronised = []
+        rows.run_batch([(problem, {"B": packed})] * 2)
+        looks()
+        return device.synchronised
+
+    assert synchronised() == []
+    assert synchronised(lambda: (problem.current("Y"), problem.current("Y"))) == [("from", 32)]
+    problem.current("A", written=True)[...] = 1
+    assert synchronised() == [("to", 48)]
+    assert synchronised() == []
+    same(problem.arrays["A"], np.ones((6, 8), np.int8), "A")
+    assert synchronised() == [("to", 48)]
+    _ = problem.arrays["Y"]
+    assert synchronised() == [("to", 48), ("to", 32), ("from", 32)]
+    with pytest.raises(OperandError, match="6x8 of rows has no memory of its own for operand B; it has some for A, Y"):
+        problem.current("B")
 
 
 @pytest.mark.parametrize("outputs", [1, 2, 3])
@@ -152,7 +184,7 @@ def test_the_emulated_array_is_loaded_once_and_gets_words_and_buffers():
     design: Any = SimpleNamespace(resident=lambda: told.append("loaded") or array)
     plan, buffers = planned(PROGRAM, {"m": 6, "n": 8}, DEVICE), [np.zeros(3, np.int8)]
     device = backend_for(design, "emulated")
-    assert device.resident(0, buffers[0], live=True) is buffers[0]
+    assert device.resident(0, buffers[0]) is buffers[0]
     assert told == []
     device.ready()
     assert told == ["loaded"]

@@ -2,6 +2,7 @@
 
 from bdforge.common.mismatch import ElementMismatch, first_mismatch
 from bdforge.design.sequences import OperandError
+from bdforge.runtime.batch import BatchedRun
 from bdforge.runtime.built_design import BuildError, BuiltDesign
 from bdforge.runtime.host_kernels import KernelFault, KernelLibraryError, load_kernels
 from bdforge.runtime.loading import Loaded, load
@@ -11,7 +12,7 @@ from bdforge.runtime.run import Closeness, Run, run
 from bdforge.runtime.run_queue import Pending, UseError
 
 __all__ = [
-    "BuildError", "BuiltDesign", "Closeness", "ElementMismatch", "KernelFault", "KernelLibraryError", "Loaded",
-    "OperandError", "PackedOperands", "Pending", "Prepared", "Run", "UseError", "first_mismatch", "load",
+    "BatchedRun", "BuildError", "BuiltDesign", "Closeness", "ElementMismatch", "KernelFault", "KernelLibraryError",
+    "Loaded", "OperandError", "PackedOperands", "Pending", "Prepared", "Run", "UseError", "first_mismatch", "load",
     "load_kernels", "run",
 ]  # fmt: skip

@@ -127,6 +127,10 @@ class Loaded:
             return False
         return self.device != EMULATED or self.design.booted == design.booted
 
+    def on_array_of(self, other: "Loaded") -> bool:
+        """Whether both run on one array, so that a list holds problems of both."""
+        return self._runs is other._runs
+
     def __enter__(self) -> Self:
         return self
 

@@ -1,6 +1,7 @@
 """A head on the array: int8 rows, exact sums, float32 logits, against float64; machine code in every core."""
 
 from pathlib import Path
+from shutil import copytree
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -8,12 +9,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from bdforge.devices import device_named
+from bdforge.devices.timing import timing_of
 from bdforge.models import ArrayParts, Ledger, ModelError, Products, Split
 from bdforge.models.bitnet import BitNet, Checkpoint
 from bdforge.models.bitnet.carried import Carried
 from bdforge.models.bitnet.composed_head import ComposedHead, quantised_rows
 from bdforge.models.bitnet.composed_layers import ComposedLayers
-from bdforge.runtime import load
+from bdforge.runtime import OperandError, load
+from support.differences import same
 from support.plain_bitnet import PlainBitNet
 from support.tiny_layers import HEAD, PROMPT, TOKEN, TinyLayers
 from tools.bitnet.content import Content, config, random_content
@@ -86,20 +90,30 @@ def opened(folder: Path, summing: Any, *given: Path, rule: str = "array") -> Bit
     return BitNet.load(folder, products, parts=parts, composed=ComposedLayers.among(parts))
 
 
+HEADS = ("head", "layers and head")
+
+
 def heads_of(model: BitNet) -> dict[str, int]:
-    """Calls by place."""
-    return {entry.where: entry.calls for entry in model.products.ledger if entry.part == "head"}
+    """Calls by what made logits, and where."""
+    ends = [entry for entry in model.products.ledger if entry.part in HEADS]
+    return {entry.part + " " + entry.where.removesuffix(" array"): entry.calls for entry in ends}
 
 
 def nmse(found: np.ndarray, right: np.ndarray) -> float:
     return float(np.square(found - right).sum() / np.square(right).sum())
 
 
-@pytest.mark.parametrize("names", [(PROMPT, TOKEN), ()])
+@pytest.mark.parametrize(
+    ("names", "lists"),
+    [
+        ((PROMPT, TOKEN), {"head emulated": 1, "layers and head emulated": 3}), ((PROMPT,), {"head emulated": 4}),
+        ((), {"head emulated": 4}),
+    ],
+)  # fmt: skip
 def test_a_prompt_and_tokens_have_their_logits_from_the_array(
-    tmp_path: Path, summing: Any, designs: dict[str, Path], names: tuple[str, ...]
+    tmp_path: Path, summing: Any, designs: dict[str, Path], names: tuple[str, ...], lists: dict[str, int]
 ):
-    """Behind layers by compositions, and behind products one by one."""
+    """Behind layers by compositions, a token's in one list with them, and behind products one by one."""
     content: Content = random_content(CONFIG, 5)
     model = opened(write_hugging_face(tmp_path, content), summing, *(designs[name] for name in (*names, HEAD)))
     plain, cache = PlainBitNet(content), model.cache()
@@ -107,8 +121,53 @@ def test_a_prompt_and_tokens_have_their_logits_from_the_array(
     right = np.array([plain.step(token) for token in ids])[16:]
     found = np.array([model.next_logits(part, cache) for part in (ids[:17], *([one] for one in ids[17:]))])
     assert nmse(found, right) < 3e-3
-    assert heads_of(model) == {"emulated array": 4}
-    assert {entry.part for entry in model.products.ledger if names} <= {"embedding", "layers", "head"}
+    assert heads_of(model) == lists
+    assert {entry.part for entry in model.products.ledger if names} <= {
+        "embedding",
+        "layers",
+        "head",
+        "layers and head",
+    }
+
+
+def test_one_list_makes_what_two_make(tmp_path: Path, summing: Any, designs: dict[str, Path]):
+    """Logits bit by bit, as of a head behind the list of layers; the ledger tells its modelled time."""
+    model = opened(write_hugging_face(tmp_path, random_content(CONFIG, 5)), summing, *designs.values())
+    layer, head = model.composed.single, model.composed.head
+    assert layer
+    assert head
+    x = np.random.default_rng(2).normal(size=(21, TINY.hidden)).astype(np.float32)
+    caches = [model.cache(), model.cache()]
+    for cache in caches:
+        model.composed(x[:18], cache, 1e4)
+    for one in x[18:, None]:
+        alone, together = (layer(one, cache, 1e4, *ends) for cache, ends in zip(caches, ((), (head,)), strict=True))
+        assert alone.logits is None
+        assert together.logits is not None
+        same(together.logits, head(alone), "logits")
+        for name in ("states", "product", "scales"):
+            same(getattr(together, name), getattr(alone, name), name)
+    for layers in range(LAYERS):
+        for one, other in zip(*(cache.kept(layers) for cache in caches), strict=True):
+            same(one, other, "keys and values")
+    (entry,) = (entry for entry in model.products.ledger if entry.part == "layers and head")
+    assert (entry.why, entry.calls) == (f"{LAYERS + 1} in one list", 3)
+    apart = sum(layer.us(keys=keys) + head.us for keys in (19, 20, 21))
+    timing = timing_of(device_named("strix_halo"))
+    assert apart - (entry.npu_us or 0) == pytest.approx(3e-3 * (timing.dispatch_ns - timing.runlist_dispatch_ns))
+
+
+def test_a_head_that_looks_elsewhere_is_refused(tmp_path: Path, summing: Any, designs: dict[str, Path]):
+    """Which has the product in a buffer of its own."""
+    home = copytree(designs[HEAD].parent, tmp_path / "built")
+    odd = TINY.composed(home, HEAD, buffers=TINY.form(HEAD)["buffers"] | {"state": ["x"], "sums": ["sums", "scales"]})
+    model = opened(write_hugging_face(tmp_path, random_content(CONFIG, 5)), summing, designs[PROMPT], home / TOKEN, odd)
+    cache = model.cache()
+    model.next_logits([*range(17)], cache)
+    says = r"operand sums of 1x192 of bitnet_head does not lie where 18 of bitnet_token has down_sums: it is "
+    says += r"bf16\[128\] from byte 0 on, that one bf16\[128\] from byte 256 on; give them"
+    with pytest.raises(OperandError, match=says):
+        model.next_logits([3], cache)
 
 
 def test_the_faster_one_makes_logits(tmp_path: Path, summing: Any, designs: dict[str, Path]):
@@ -118,14 +177,14 @@ def test_the_faster_one_makes_logits(tmp_path: Path, summing: Any, designs: dict
     head, cache = model.composed.head, model.cache()
     assert head is not None
     first = model.next_logits([3, 1], cache)
-    assert heads_of(model) == {"CPU": 1}
+    assert heads_of(model) == {"head CPU": 1}
     assert head.decision is not None
     head.compare(0)
     model.next_logits([4], cache)
-    assert heads_of(model) == {"CPU": 2}
+    assert heads_of(model) == {"head CPU": 2}
     head.compare(1e9)
     model.next_logits([4], cache)
-    assert heads_of(model) == {"CPU": 2, "emulated array": 1}
+    assert heads_of(model) == {"head CPU": 2, "head emulated": 1}
     other = opened(folder, summing, designs[HEAD], rule="cpu")
     assert (other.composed.head, nmse(other.next_logits([3, 1], other.cache()), first) < 1e-6) == (None, True)
 

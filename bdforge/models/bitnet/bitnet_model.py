@@ -15,6 +15,7 @@ from bdforge.common.messages import listed
 from bdforge.models.bitnet.cache import Cache
 from bdforge.models.bitnet.carried import Carried
 from bdforge.models.bitnet.checkpoint import Checkpoint
+from bdforge.models.bitnet.composed_head import ComposedHead
 from bdforge.models.bitnet.composed_layers import ComposedLayers
 from bdforge.models.bitnet.model_config import BitNetConfig
 from bdforge.models.errors import ModelError
@@ -130,39 +131,45 @@ class BitNet:
     def next_logits(self, ids: Sequence[int], cache: Cache, micro_batch: int = 0) -> np.ndarray:
         """Logits behind the last of the next tokens, float32 of the vocabulary: of `hidden`, or by a composition of the
         model's end, which adds the last product, too. Errors as of `hidden`."""
-        carried, head = self._behind_layers(ids, cache, micro_batch).last, self.composed.head
-        ledger = self.products.ledger
-        if head is not None and head.decision is None and self.parts.rule == "estimate":
-            before = ledger.us
-            logits = self.logits(carried.summed())[0]
-            head.compare(ledger.us - before)
+        head, ledger = self.composed.head, self.products.ledger
+        decided = head is None or head.decision is not None or self.parts.rule != "estimate"
+        if head is not None and decided and (head.decision is None or head.decision.array):
+            carried = self._behind_layers(ids, cache, micro_batch, head)
+            logits = head(carried.last) if carried.logits is None else carried.logits
+            _check_finite(logits, "logits")
             return logits
-        if head is None or (head.decision is not None and not head.decision.array):
-            return self.logits(carried.summed())[0]
-        logits = head(carried)
-        _check_finite(logits, "logits")
+        states = self._behind_layers(ids, cache, micro_batch).last.summed()
+        before = ledger.us
+        logits = self.logits(states)[0]
+        if head is not None and not decided:
+            head.compare(ledger.us - before)
         return logits
 
-    def _behind_layers(self, ids: Sequence[int], cache: Cache, micro_batch: int) -> Carried:
+    def _behind_layers(
+        self, ids: Sequence[int], cache: Cache, micro_batch: int, head: ComposedHead | None = None
+    ) -> Carried:
+        """With `head` logits behind the last token, too, where the list of its layers can have that."""
         self.check(ids)
         with cache.held():
-            return self._hidden(ids, cache, micro_batch)
+            return self._hidden(ids, cache, micro_batch, head)
 
-    def _hidden(self, ids: Sequence[int], cache: Cache, micro_batch: int) -> Carried:
+    def _hidden(self, ids: Sequence[int], cache: Cache, micro_batch: int, head: ComposedHead | None) -> Carried:
         first, size = cache.length, min(micro_batch or len(ids), len(ids))
         self.check_length(first + len(ids))
         found = self.composed.fastest(size, first)
         if found is None:
             return self._by_parts(ids, cache, micro_batch)
         if len(ids) > 1 or self.parts.rule != "estimate":
-            return Carried.joined([self._layers(ids[i : i + size], cache) for i in range(0, len(ids), size)])
+            parts = [ids[i : i + size] for i in range(0, len(ids), size)]
+            ends = [None] * (len(parts) - 1) + [head]
+            return Carried.joined([self._layers(part, cache, end) for part, end in zip(parts, ends, strict=True)])
         layer, _ = found
         if layer.decision is None:
             before = self.products.ledger.us
             y = self._by_parts(ids, cache)
             layer.compare(first, self.products.ledger.us - before)
             return y
-        return (self._layers if layer.decision.array else self._by_parts)(ids, cache)
+        return self._layers(ids, cache, head) if layer.decision.array else self._by_parts(ids, cache)
 
     def _by_parts(self, ids: Sequence[int], cache: Cache, micro_batch: int = 0) -> Carried:
         """Product by product."""
@@ -176,9 +183,9 @@ class BitNet:
         with self._cpu("embedding"):
             return self.embedding[np.asarray(ids)].astype(np.float32)
 
-    def _layers(self, ids: Sequence[int], cache: Cache) -> Carried:
+    def _layers(self, ids: Sequence[int], cache: Cache, head: ComposedHead | None) -> Carried:
         """By compositions, a command a layer."""
-        made = self.composed(self._embedded(ids), cache, self.config.rope_theta)
+        made = self.composed(self._embedded(ids), cache, self.config.rope_theta, head)
         for array in made:
             _check_finite(array, "what the last layer gives")
         return made

@@ -1,6 +1,7 @@
 """The end of a model in one command: the last product's sum, the final norm and a head of int8 rows, by a built
 composition, so that nothing is left to the host between embedding and logits."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -8,6 +9,7 @@ from threading import Lock
 import numpy as np
 
 from bdforge.common.messages import InputError
+from bdforge.devices.timing import timing_of
 from bdforge.devices.types import TYPES
 from bdforge.models.bitnet.carried import Carried
 from bdforge.models.bitnet.checkpoint import Checkpoint
@@ -18,8 +20,8 @@ from bdforge.models.functions import quantised
 from bdforge.models.split import PLACES, Decision, Ledger
 from bdforge.models.weights import QuantisedRows
 from bdforge.operators import ComposedPlan
-from bdforge.perf.bounds.composition_time import runs_us
-from bdforge.runtime import Loaded, PackedOperands, Prepared
+from bdforge.perf.bounds.composition_time import list_us, run_us
+from bdforge.runtime import BatchedRun, Loaded, PackedOperands, Prepared
 
 _ROWS = 4096  # that are floats at a time
 
@@ -66,34 +68,68 @@ class ComposedHead:
             self.state = self.loaded.prepared(tokens=1, vocabulary=len(codes))
             given = {
                 "final_norm": norm.astype(TYPES["bf16"].dtype), "head": codes.T,
-                "head scales": scales.reshape(self.state.arrays[self.roles.made[LOGITS]].shape),
+                "head scales": scales.reshape(self.state.current(self.roles.made[LOGITS]).shape),
                 "down scales before": np.array([down], np.float32),
             }  # fmt: skip
             self.packed = self.loaded.pack(**{self.roles.given[role]: array for role, array in given.items()})
         except InputError as error:
             raise ModelError(f"head: {error}") from None
 
+    def beside(self, layer: Prepared, made: Mapping[str, str]) -> "HeadBeside":
+        """It, where a problem of a layer on its array leaves what is carried, `made` by role. OperandError where it
+        looks elsewhere than the layer leaves that."""
+        assert self.state is not None
+        operands = {self.roles.given[role]: name for role, name in made.items()}
+        return HeadBeside(self, self.loaded.beside(layer, operands, **self.state.sizes))
+
     def __call__(self, carried: Carried) -> np.ndarray:
         """Logits of one token, float32, of what the last layer left of it."""
-        state, packed = self.state, self.packed
+        state = self.state
         assert state is not None
-        assert packed is not None
-        why = "its rows as int8" if self.decision is None else self.decision.why
-        with self._used, self.ledger.timed("head", PLACES[self.loaded.device], why, self.us):
+        end = HeadBeside(self, state)
+        with self._used, self.ledger.timed("head", PLACES[self.loaded.device], self.why, self.us):
             state.take()
             for role, array in zip(CARRIED, carried, strict=True):
-                given = state.arrays[self.roles.given[role]]
+                given = state.current(self.roles.given[role], written=True)
                 given[...] = array.reshape(given.shape)
-            self.loaded.run_batch([(state, {"weights": packed})])
-            return state.arrays[self.roles.made[LOGITS]].reshape(-1).copy()
+            self.loaded.run_batch([end.run])
+            return end.logits()
+
+    @property
+    def why(self) -> str:
+        """Why it makes logits."""
+        return "its rows as int8" if self.decision is None else self.decision.why
 
     def compare(self, other_us: float) -> None:
         """Decide by what the CPU took for a token's."""
         self.decision = Decision.faster("of a token", self.us, other_us, "one timed")
 
     @cached_property
-    def us(self) -> float:
-        """Microseconds of a token, modelled."""
+    def run_us(self) -> float:
+        """Microseconds of a token in a list, modelled."""
         assert self.state is not None
         problem = self.plan.spec.operator.problem(tuple(self.state.sizes.values()))
-        return runs_us(self.plan, problem, self.loaded.design.sequence(problem.sizes), 1)
+        return run_us(self.plan, problem, self.loaded.design.sequence(problem.sizes))
+
+    @property
+    def us(self) -> float:
+        """Microseconds of a token by a list of its own, modelled."""
+        return self.run_us + list_us(1, timing_of(self.plan.device))
+
+
+@dataclass(frozen=True, slots=True)
+class HeadBeside:
+    """A head, and a problem of it for lists."""
+
+    head: ComposedHead
+    state: Prepared
+
+    @property
+    def run(self) -> BatchedRun:
+        """A run of a token."""
+        assert self.head.packed is not None
+        return self.state, {"weights": self.head.packed}
+
+    def logits(self) -> np.ndarray:
+        """What the last run has made, float32."""
+        return self.state.current(self.head.roles.made[LOGITS]).reshape(-1).copy()

@@ -1,25 +1,27 @@
 """Layers of a model in one list of commands: a built composition of a layer, with other weights each time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import numpy as np
 
 from bdforge.common.messages import InputError
+from bdforge.devices.timing import timing_of
 from bdforge.devices.types import TYPES
 from bdforge.models.bitnet.cache import Cache
 from bdforge.models.bitnet.carried import Carried
 from bdforge.models.bitnet.checkpoint import Checkpoint
-from bdforge.models.bitnet.layer_roles import CACHES, CARRIED, KEPT, MATRICES, NORMS, LayerRoles, check_model
+from bdforge.models.bitnet.composed_head import ComposedHead, HeadBeside
+from bdforge.models.bitnet.layer_roles import CACHES, CARRIED, MATRICES, NORMS, LayerRoles, check_model
 from bdforge.models.bitnet.model_config import BitNetConfig
 from bdforge.models.errors import ModelError
 from bdforge.models.split import PLACES, Decision, Ledger
 from bdforge.operators import ComposedPlan
 from bdforge.operators.attention import AttentionPlan
 from bdforge.operators.rope import rope_table
-from bdforge.perf.bounds.composition_time import runs_us
-from bdforge.runtime import Loaded, PackedOperands, Prepared
+from bdforge.perf.bounds.composition_time import list_us, run_us
+from bdforge.runtime import BatchedRun, Loaded, PackedOperands, Prepared
 
 _BF16 = TYPES["bf16"].dtype
 _FIRST = 1024  # positions of a cache in the array's memory; capacity doubles from there
@@ -35,14 +37,30 @@ class PackedLayer:
 
 @dataclass(slots=True)
 class _Resident:
-    """What the array's memory holds of a cache: a problem of each layer, as large as it may become, and its rows."""
+    """What the array's memory holds of a cache: a problem of each layer, as large as it may become, and its rows; and
+    the model's end where it reads what the last layer leaves, with the addresses of that."""
 
+    caches: tuple[str, ...]
     states: list[Prepared]
     rows: int = 0
+    end: tuple[tuple, HeadBeside] | None = None
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
         """Whether it is large enough for a problem."""
         return all(self.states[0].sizes[name] >= size for name, size in sizes.items())
+
+    def read(self, layer: int, first: int) -> tuple[np.ndarray, np.ndarray]:
+        """Keys and values of a layer, float32, from a position on."""
+        state = self.states[layer]
+        keys, values = (state.current(name)[first : self.rows].astype(np.float32) for name in self.caches)
+        return keys, values
+
+    def take(self, cache: Cache, rows: int) -> None:
+        """The rows of a cache that it lacks."""
+        for number, one in enumerate(self.states if self.rows < rows else ()):
+            for name, kept in zip(self.caches, cache.kept(number), strict=True):
+                one.current(name, written=True)[self.rows : rows] = kept[self.rows : rows]
+        self.rows = rows
 
 
 @dataclass(eq=False)
@@ -85,12 +103,12 @@ class ComposedLayer:
             raise ModelError(f"layer {layer}: {error}") from None
 
     def given(self, state: Prepared, role: str) -> np.ndarray:
-        """What a problem takes in a role."""
-        return state.arrays[self.roles.given[role]]
+        """What a problem takes in a role, to be written."""
+        return state.current(self.roles.given[role], written=True)
 
     def made(self, state: Prepared, role: str) -> np.ndarray:
         """What a problem leaves in a role."""
-        return state.arrays[self.roles.made[role]]
+        return state.current(self.roles.made[role])
 
     def sizes(self, tokens: int, first: int) -> dict[str, int] | None:
         """Those of a run of tokens behind `first` others; None where it is none of its runs.
@@ -99,29 +117,50 @@ class ComposedLayer:
         Else a tile would reach behind them, where other tensors lay in runs of other sizes: any bits, read as floats.
         """
         queries, keys = self.tile
-        if "tokens" in self.plan.program.sizes:
+        if self.takes_several:
             tokens = max(tokens, queries, keys - first)
             return {"tokens": tokens, "keys": first + tokens}
         return {"keys": first + 1} if tokens == 1 and first + 1 >= keys else None
 
-    def __call__(self, x: np.ndarray, cache: Cache, theta: float) -> Carried:
+    @property
+    def takes_several(self) -> bool:
+        """Whether a run is of several tokens, not of one."""
+        return "tokens" in self.plan.program.sizes
+
+    def __call__(self, x: np.ndarray, cache: Cache, theta: float, head: ComposedHead | None = None) -> Carried:
         """What the last layer leaves of the tokens of `x` (float32, tokens x hidden), behind those of a cache, which
-        has theirs then; the tokens are those of one of its runs."""
+        has theirs then; the tokens are those of one of its runs. With `head` logits, too, where one list has both."""
         first, sizes = cache.length, self.sizes(len(x), cache.length)
         assert sizes is not None
         held = self._resident(cache, sizes)
         states = [self.loaded.resized(one, **sizes) for one in held.states]
         self._begin(states[0], x, first, theta)
-        place, why = PLACES[self.loaded.device], "" if self.decision is None else f"; {self.decision.why}"
-        with self.ledger.timed("layers", place, f"{len(states)} in one list{why}", self.us(**sizes)):
-            self.loaded.run_batch(
-                [(one, {"weights": packed.operands}) for one, packed in zip(states, self.packed, strict=True)]
-            )
-        for number, one in enumerate(states):
-            cache.appended(number, *(self.made(one, role)[: len(x)].astype(np.float32) for role in KEPT))
+        end = self._end(held, states[0], head)
+        runs = [(one, {"weights": packed.operands}) for one, packed in zip(states, self.packed, strict=True)]
+        self._run(runs if end is None else [*runs, end.run], self.us(**sizes), end)
         held.rows = first + len(x)
         y, product, scales = (self.made(states[0], role)[: len(x)].astype(np.float32) for role in CARRIED)
-        return Carried(y, product, scales.reshape(-1), self.packed[-1].scales["down"])
+        logits = None if end is None else end.logits()
+        return Carried(y, product, scales.reshape(-1), self.packed[-1].scales["down"], logits)
+
+    def _end(self, held: _Resident, state: Prepared, head: ComposedHead | None) -> HeadBeside | None:
+        """The model's end behind one of these layers; None: it is not to run, or runs elsewhere."""
+        if head is None or self.takes_several or not head.loaded.on_array_of(self.loaded):
+            return None
+        made = {role: self.roles.made[role] for role in CARRIED}
+        places = (head, *(state.current(name).ctypes.data for name in made.values()))
+        if held.end is None or held.end[0] != places:
+            held.end = places, head.beside(state, made)
+        return held.end[1]
+
+    def _run(self, runs: Sequence[BatchedRun], us: float, end: HeadBeside | None) -> None:
+        """As one list, an entry of the ledger; `us` are those of the layers."""
+        part, place = "layers" if end is None else "layers and head", PLACES[self.loaded.device]
+        why = f"{len(runs)} in one list" + ("" if self.decision is None else f"; {self.decision.why}")
+        if end is not None:
+            us += end.head.run_us + self._list_us(len(runs)) - self._list_us(len(runs) - 1)
+        with self.ledger.timed(part, place, why, us):
+            self.loaded.run_batch(runs)
 
     def compare(self, first: int, other_us: float) -> None:
         """Decide by what another way took for a token behind `first` others."""
@@ -148,12 +187,10 @@ class ComposedLayer:
             while capacity < largest["keys"]:
                 capacity *= 2
             state = self.loaded.prepared(**largest | {"keys": capacity})
-            held = cache.resident[self] = _Resident([state, *(state.beside(*self.caches) for _ in self.packed[1:])])
+            held = _Resident(self.caches, [state, *(state.beside(*self.caches) for _ in self.packed[1:])])
         held.states[0].take()  # of whichever thread used the cache before
-        for number, one in enumerate(held.states if rows else ()):
-            for name, kept in zip(self.caches, cache.kept(number), strict=True):
-                one.arrays[name][held.rows : rows] = kept[held.rows : rows]
-        held.rows = rows
+        held.take(cache, rows)
+        cache.resident[self] = held  # in place of a smaller one, which has given its rows
         return held
 
     @cached_property
@@ -167,5 +204,9 @@ class ComposedLayer:
         return self._us(tuple(sizes.values()))
 
     def _modelled(self, sizes: tuple[int, ...]) -> float:
-        problem = self.plan.spec.operator.problem(sizes)
-        return runs_us(self.plan, problem, self.loaded.design.sequence(problem.sizes), len(self.packed))
+        problem, layers = self.plan.spec.operator.problem(sizes), len(self.packed)
+        one = run_us(self.plan, problem, self.loaded.design.sequence(problem.sizes))
+        return layers * one + self._list_us(layers)
+
+    def _list_us(self, commands: int) -> float:
+        return list_us(commands, timing_of(self.plan.device))

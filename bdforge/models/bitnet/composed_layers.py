@@ -56,9 +56,12 @@ class ComposedLayers:
         assert one_by_one is not None
         return (single, 1) if tokens * single.us(**one_by_one) < several.us(**at_once) else (several, tokens)
 
-    def __call__(self, x: np.ndarray, cache: Cache, theta: float) -> Carried:
-        """What the last layer leaves of the tokens of `x` (float32, tokens x hidden), of which it has runs."""
+    def __call__(self, x: np.ndarray, cache: Cache, theta: float, head: ComposedHead | None = None) -> Carried:
+        """What the last layer leaves of the tokens of `x` (float32, tokens x hidden), of which it has runs; with `head`
+        also logits behind the last of them, where one list can have both."""
         found = self.fastest(len(x), cache.length)
         assert found is not None
         layer, at_once = found
-        return Carried.joined([layer(x[i : i + at_once], cache, theta) for i in range(0, len(x), at_once)])
+        last = len(x) - at_once
+        made = (layer(x[i : i + at_once], cache, theta, head if i >= last else None) for i in range(0, len(x), at_once))
+        return Carried.joined([*made])

@@ -44,11 +44,9 @@ def list_us(commands: int, timing: Timing) -> float:
     return (first * timing.dispatch_ns + (commands - first) * timing.runlist_dispatch_ns) / 1e3
 
 
-def runs_us(plan: ComposedPlan, problem: Problem, sequence: PlannedSequence, runs: int) -> float:
-    """So many runs of a problem as one list, modelled."""
-    timing = timing_of(plan.device)
-    steps = step_times(plan, problem, sequence, timing)
-    return runs * sum(step.us + step.change_us for step in steps) + list_us(runs, timing)
+def run_us(plan: ComposedPlan, problem: Problem, sequence: PlannedSequence) -> float:
+    """A run of a problem in a list, without what handing that over takes, modelled."""
+    return sum(step.us + step.change_us for step in step_times(plan, problem, sequence, timing_of(plan.device)))
 
 
 def step_times(plan: ComposedPlan, problem: Problem, sequence: PlannedSequence, timing: Timing) -> Iterator[StepTime]:

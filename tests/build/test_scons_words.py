@@ -93,7 +93,9 @@ def test_the_library_is_optimised_unless_it_is_sanitized(tool, cxx: str, optimis
     seen = ["-fsanitize=address", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"] if sanitize else []
     seen += ["--param=asan-instrumentation-with-call-threshold=0"] if sanitize and cxx == "g++" else []
     strict = ["-Wall", "-Wextra", "-Werror"]
-    memory = ["--param=ggc-min-expand=500", "--param=ggc-min-heapsize=1000000"] if (level, cxx) == ("-O0", "g++") else []
+    memory = (
+        ["--param=ggc-min-expand=500", "--param=ggc-min-heapsize=1000000"] if (level, cxx) == ("-O0", "g++") else []
+    )
     assert module.compile_command(["a.o"], ["xrt/a.cpp"], env) == [
         cxx, "-std=c++20", level, "-fPIC", *strict, *seen, *memory, "-DX=1", "-Iinc", "-isystem", "sys", "-c",
         "xrt/a.cpp", "-o", "a.o",

@@ -162,7 +162,8 @@ OTHER: dict[str, dict[str, Any]] = {
         "epilogue": {"shift": 3, "rounding": "floor", "scale": True, "bias": True, "relu": True, "gate": "silu"},
     },
     "gemv": {
-        "types": {"a": "bf16", "w": "bf16", "c": "f32"}, "tile": {"m": 3, "k": 16, "n": 96}, "buffers": {"w": 5, "w_memtile": 7},
+        "types": {"a": "bf16", "w": "bf16", "c": "f32"}, "tile": {"m": 3, "k": 16, "n": 96},
+        "buffers": {"w": 5, "w_memtile": 7},
         "array": {
             "device": "npu2", "rows": 2, "columns": 5, "channels": 2, "first_column": 3, "first_row": 1,
             "from_end": True,

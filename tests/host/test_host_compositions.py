@@ -9,8 +9,8 @@ from library_builds import c_program, run
 
 from bdforge.runtime import BuiltDesign, load
 from bdforge.runtime.composition import CompositionForm, compose
-from support.cached_tokens import BF16, DIM, HEADS, built_steps
-from support.cached_tokens import composed as cached
+from support import cached_tokens
+from support.cached_tokens import BF16, DIM, HEADS
 from support.coded_folders import LAYER, SMALL, coded
 from support.differences import same
 
@@ -94,15 +94,15 @@ def test_layers_in_one_batch_make_what_pythons_list_makes(steps: Path, tmp_path:
     assert len({array.tobytes() for array in expected.values()}) == len(expected), "each layer has its own"
 
 
-def test_a_cache_grows_where_it_is(tmp_path: Path):
+def test_a_cache_grows_where_it_is(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory):
     """By the C API, with Python's bits: 18 tokens, then one, and some more."""
     pieces = [18, 1, 4]
-    cached(built_steps(tmp_path)).write(tmp_path / "cached")
+    built = cached_tokens.built(tmp_path_factory) / "cached"
     x = np.random.default_rng(2).normal(size=(sum(pieces), HEADS + 2, DIM)).astype(BF16)
     angles = np.tile((np.arange(DIM) < DIM // 2).astype(BF16), (len(x), 1))
     for name, array in (("x", x), ("angles", angles)):
         (tmp_path / name).write_bytes(array.tobytes())
-    loaded = load(tmp_path / "cached")
+    loaded = load(built)
     state, expected, first = loaded.prepared(tokens=len(x), keys=len(x)), [], 0
     for count in pieces:
         one = loaded.resized(state, tokens=count, keys=first + count)
@@ -110,7 +110,7 @@ def test_a_cache_grows_where_it_is(tmp_path: Path):
         one()
         expected.append(one.arrays["y"].copy())
         first += count
-    words = [tmp_path / "cached" / "cached.xclbin", "emulated", tmp_path, str(len(x)), *map(str, pieces)]
+    words = [built / "cached.xclbin", "emulated", tmp_path, str(len(x)), *map(str, pieces)]
     done = run(c_program(tmp_path, Path(__file__).parent / "c_cache.c"), *words)
     assert (done.returncode, done.stderr) == (0, "")
     found = np.frombuffer((tmp_path / "y").read_bytes(), BF16).reshape(len(x), HEADS, DIM)

@@ -29,8 +29,7 @@ CONFIG = config(TINY.hidden, TINY.ffn, LAYERS, TINY.heads, TINY.kv, TINY.dim, VO
 
 @pytest.fixture(scope="module")
 def designs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("composed")
-    return {name: TINY.composed(folder / name, name) for name in (PROMPT, TOKEN, HEAD)}
+    return {name: TINY.composed_once(tmp_path_factory, name) for name in (PROMPT, TOKEN, HEAD)}
 
 
 def head_of(designs: dict[str, Path]) -> ComposedHead:

@@ -12,19 +12,14 @@ from bdforge.devices.txn_format.operations import BlockWrite, MaskWrite, Write
 from bdforge.operators import plan_of
 from bdforge.runtime import BuiltDesign, Loaded, load, run
 from bdforge.runtime.composition import CompositionFault
-from support.cached_tokens import BF16, CACHED, DIM, HEADS, built_steps, composed
+from support import cached_tokens
+from support.cached_tokens import BF16, CACHED, DIM, HEADS, PASSED, composed
 from support.differences import same
-
-PASSED = [CACHED["steps"][0] | {"design": "passing"}, CACHED["steps"][1]]
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = built_steps(tmp_path_factory.mktemp("built"))
-    composed(folder).write(folder / "cached")
-    composed(folder, resident=True).write(folder / "resident")
-    composed(folder, resident=True, steps=PASSED).write(folder / "passed")
-    return folder
+    return cached_tokens.built(tmp_path_factory)
 
 
 def attended(x: np.ndarray) -> np.ndarray:

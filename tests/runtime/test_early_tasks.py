@@ -116,8 +116,7 @@ def emulated(design: BuiltDesign, inputs: dict[str, np.ndarray], twice: bool = F
     return fetched(planned, buffers)
 
 
-def test_caches_wait_for_the_rows_that_the_step_before_writes(tmp_path: Path):
-    folder = cached_tokens.built_steps(tmp_path)
-    cached_tokens.composed(folder, resident=True).write(folder / "resident")
-    found = dict(early(BuiltDesign.load(folder / "resident"), {"tokens": 1, "keys": 20}))
+def test_caches_wait_for_the_rows_that_the_step_before_writes(tmp_path_factory: pytest.TempPathFactory):
+    resident = BuiltDesign.load(cached_tokens.built(tmp_path_factory) / "resident")
+    found = dict(early(resident, {"tokens": 1, "keys": 20}))
     assert not [one for items in found.values() for one in items if isinstance(one, StartedTask)]

@@ -45,11 +45,11 @@ def stacked(form: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_one_token_of_four_layers_in_one_command(tmp_path: Path):
+def test_one_token_of_four_layers_in_one_command(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory):
     tiny = TinyLayers()
-    one = BuiltDesign.load(tiny.composed(tmp_path, TOKEN))
+    one = BuiltDesign.load(tiny.composed_once(tmp_path_factory, TOKEN))
     form = CompositionForm.model_validate(stacked(tiny.form(TOKEN)))
-    compose(form, "four", lambda name: BuiltDesign.load(tmp_path / name)).write(tmp_path / "four")
+    compose(form, "four", lambda name: BuiltDesign.load(one.folder.parent / name)).write(tmp_path / "four")
     four = BuiltDesign.load(tmp_path / "four")
     inputs = plan_of(four.manifest).random(plan_of(four.manifest).problems[0], 6)
     made = run(four, inputs).outputs

@@ -28,9 +28,8 @@ SIZES = {TOKEN: (19,), HEAD: (1, 192)}
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("beside")
-    TINY.composed(folder, HEAD)
-    return folder
+    """The folder of both, which belong to a tiny model."""
+    return TINY.composed_once(tmp_path_factory, HEAD).parent
 
 
 def inputs_of(loaded: Any, name: str, seed: int) -> dict[str, np.ndarray]:

@@ -4,12 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import ml_dtypes
+import pytest
 
 from bdforge.devices import device_named
 from bdforge.operators import plan, spec_from
 from bdforge.runtime import BuiltDesign
 from bdforge.runtime.composition import CompositionForm, compose
 from support.coded_folders import coded_plan
+from support.once import made_in, shared_folder
 
 BF16, DIM, HEADS = ml_dtypes.bfloat16, 64, 2
 ROPE = {
@@ -42,16 +44,26 @@ CACHED: dict[str, Any] = {
     ],
     "problems": [{"name": "one more", "tokens": 1, "keys": 21}],
 }  # fmt: skip
+PASSED = [CACHED["steps"][0] | {"design": "passing"}, CACHED["steps"][1]]
+"""Steps of CACHED, the first of which passes the second's core."""
 
 
-def built_steps(folder: Path) -> Path:
-    """The folder, with the designs of the steps."""
+def built(folders: pytest.TempPathFactory) -> Path:
+    """The folder of the steps' designs and of compositions, made once for a run of the tests: `cached`, `resident`, and
+    `passed`, which is resident, too.
+    """
+    return made_in(shared_folder(folders) / "cached tokens", _build)
+
+
+def _build(folder: Path) -> None:
     for name, content in SPECS.items():
         coded_plan(folder / name, plan(spec_from(content, name), device_named("strix_halo")))
-    return folder
+    composed(folder).write(folder / "cached")
+    composed(folder, resident=True).write(folder / "resident")
+    composed(folder, resident=True, steps=PASSED).write(folder / "passed")
 
 
 def composed(folder: Path, **changes: Any):
-    """CACHED of what `built_steps` made."""
+    """CACHED of designs that `built` made."""
     form = CompositionForm.model_validate(CACHED | changes)
     return compose(form, "cached", lambda name: BuiltDesign.load(folder / name))

@@ -18,10 +18,10 @@ def locked(file: Path) -> Iterator[None]:
         yield
 
 
-def made_once(folders: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """A folder of the run's, filled by `make` in the first of its processes that asks."""
+def shared_folder(folders: pytest.TempPathFactory) -> Path:
+    """The folder of all processes of a run."""
     base = folders.getbasetemp()
-    return made_in((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name, make)
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 def made_in(folder: Path, make: Callable[[Path], object]) -> Path:

@@ -13,7 +13,7 @@ from bdforge.runtime import BuiltDesign
 from bdforge.runtime.composition import CompositionFault, CompositionForm, compose
 from support.built_designs import ROOT, spec_content
 from support.coded_folders import coded_plan
-from support.once import made_once
+from support.once import locked, shared_folder
 
 PROMPT, TOKEN, HEAD = "bitnet", "bitnet_token", "bitnet_head"
 _TYPES = ("int8", "int2", "bf16", "int32")
@@ -112,6 +112,9 @@ class TinyLayers:
         return folder / name
 
     def composed_once(self, folders: pytest.TempPathFactory, name: str) -> Path:
-        """The same, made once for a run of the tests, none of which changes it: to make machine code takes seconds."""
-        sizes = "-".join(map(str, (self.hidden, self.ffn, self.heads, self.kv, self.dim)))
-        return made_once(folders, f"{name}-{sizes}", lambda folder: self.composed(folder, name)) / name
+        """The same, made once for a run of the tests, none of which changes it: to make machine code takes seconds.
+        Compositions of a model lie beside each other.
+        """
+        home = shared_folder(folders) / "-".join(map(str, (self.hidden, self.ffn, self.heads, self.kv, self.dim)))
+        with locked(home.with_suffix(".lock")):
+            return home / name if (home / name).is_dir() else self.composed(home, name)

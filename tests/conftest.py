@@ -19,11 +19,14 @@ with importing():  # memory is searched seldom from then on
     from support.cpu_time import CpuTime
     from support.daily import DailyCases
     from support.failures import compared, explain
+    from support.short_reports import ShortReports
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(DailyCases())
     config.pluginmanager.register(CpuTime())
+    if hasattr(config, "workerinput"):  # of a process that xdist has started
+        config.pluginmanager.register(ShortReports())
 
 
 def pytest_assertrepr_compare(op, left, right) -> list[str] | None:
@@ -35,15 +38,6 @@ def pytest_runtest_makereport(item, call):
     if call.excinfo is not None and not isinstance(call.excinfo.value, pytest.skip.Exception):
         explain(item.function, item.callspec.params if hasattr(item, "callspec") else {}, call.excinfo)
     return (yield)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_report_to_serializable():
-    """Nobody asks for the keywords of what passed: reports are sent from process to process without them."""
-    data = yield
-    if data and data.get("outcome") == "passed":
-        data["keywords"] = {}
-    return data
 
 
 @pytest.hookimpl(wrapper=True)

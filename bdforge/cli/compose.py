@@ -18,7 +18,7 @@ from bdforge.devices.timing import Timing, timing_of
 from bdforge.operators import load_spec
 from bdforge.perf.bounds.composition_time import change_us
 from bdforge.runtime.built_design import BuildError, BuiltDesign
-from bdforge.runtime.composition import Composition, CompositionFault, compose, load_composition
+from bdforge.runtime.composition import UNFINISHED, Composition, CompositionFault, compose, load_composition
 from bdforge.runtime.toolchain import ToolError, find_aiebu, find_xrt, missing_report
 from bdforge.runtime.toolchain.full_elf import ElfTools
 
@@ -100,7 +100,7 @@ def _check_folder(folder: Path, name: str) -> None:
     """Only a composition is built anew; FileError for a folder with something else."""
     if folder.is_file():
         raise FileError(f"{clip_path(folder)}: is a file; choose a folder with --out")
-    if not folder.is_dir() or not any(folder.iterdir()):
+    if not folder.is_dir() or all(one.name == UNFINISHED for one in folder.iterdir()):
         return
     held = BuiltDesign.load(folder).manifest if (folder / "manifest.json").is_file() else None
     if held is None or held.kind != COMPOSITION or held.design != name:

@@ -7,6 +7,7 @@ between them by register writes (`bdforge.array.lower.transition`), so nothing i
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,6 +42,10 @@ from bdforge.devices.txn_format.codec import encode
 from bdforge.runtime.built_design import BuildError, BuiltDesign
 from bdforge.runtime.configuration_changes import ConfigurationChanges, StepOrder, configuration_changes
 from bdforge.runtime.toolchain.full_elf import ElfTools, write_full_elf
+
+UNFINISHED = "unfinished"
+"""A folder in a composition's: what is being built, or what failed."""
+MANIFEST = "manifest.json"
 
 
 class CompositionFault(InputError):
@@ -152,9 +157,30 @@ class Composition:
     def write(self, folder: Path, tools: ElfTools | None = None) -> None:
         """The built design: manifest, image, changes and a text of its array.
 
-        With `tools` a full ELF, too, which runs the problems of the file; ToolError where they fail.
+        With `tools` a full ELF, too, which runs the problems of the file; ToolError where they fail. All is made in the
+        folder `UNFINISHED` there and moved at the end, so that what was there before stays as it is until then.
         """
-        folder.mkdir(parents=True, exist_ok=True)
+        made = folder.resolve() / UNFINISHED
+        shutil.rmtree(made, ignore_errors=True)
+        made.mkdir(parents=True)
+        files = self._files()
+        for path, content in files.values():
+            write_whole(made / path, content)
+        if tools is not None:
+            elf = made / f"{self.name}.elf"
+            write_full_elf(self._sequences(), made / files["xclbin"][0], elf, tools)
+            files["elf"] = elf.name, read_bytes(elf, BuildError)
+        hashes = {
+            role: {"path": path, "sha256": hashlib.sha256(content).hexdigest()}
+            for role, (path, content) in files.items()
+        }
+        write_whole(made / MANIFEST, json.dumps(self._manifest(hashes), indent=1).encode())
+        for path in (*(path for path, _ in files.values()), MANIFEST):
+            (made / path).replace(folder / path)
+        shutil.rmtree(made)
+
+    def _files(self) -> dict[str, tuple[str, bytes]]:
+        """Names and contents by role."""
         files = {
             "mlir": (f"{self.name}.mlir", f"aie.device({self.device.name}) @main {{\n}}\n".encode()),
             "xclbin": (f"{self.name}.xclbin", self._image()),
@@ -164,17 +190,7 @@ class Composition:
             if REFERENCE in one.manifest.files:
                 file = one.image(REFERENCE)
                 files[f"{REFERENCE}_{name}"] = f"{name}_{file.name}", read_bytes(file, BuildError)
-        for path, content in files.values():
-            write_whole(folder / path, content)
-        if tools is not None:
-            elf = folder.resolve() / f"{self.name}.elf"
-            write_full_elf(self._sequences(), folder.resolve() / files["xclbin"][0], elf, tools)
-            files["elf"] = elf.name, read_bytes(elf, BuildError)
-        hashes = {
-            role: {"path": path, "sha256": hashlib.sha256(content).hexdigest()}
-            for role, (path, content) in files.items()
-        }
-        write_whole(folder / "manifest.json", json.dumps(self._manifest(hashes), indent=1).encode())
+        return files
 
     def _sequences(self) -> dict[str, PlannedSequence]:
         """A stream for each problem, by its name in a full ELF."""

@@ -7,6 +7,7 @@ from shutil import copytree
 from types import SimpleNamespace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from made_up_pyxrt import Buffer, Kernel, Npu
@@ -22,7 +23,7 @@ from support.built_designs import ROOT
 from support.differences import same
 from support.tiny_layers import HEAD, TOKEN, TinyLayers
 
-TINY = TinyLayers()
+TINY, BF16 = TinyLayers(), ml_dtypes.bfloat16
 SIZES = {TOKEN: (19,), HEAD: (1, 192)}
 
 
@@ -173,7 +174,9 @@ def test_what_is_loaded_is_a_composition_of_these_builds(built: Path, tmp_path: 
         compose(form, HEAD, lambda name: BuiltDesign.load((tmp_path if name == TOKEN else built) / name))
 
 
-def test_a_tool_that_fails_is_told_with_what_it_said(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_tool_that_fails_is_told_and_leaves_what_was_there(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     for name in ("xclbinutil", "aiebu-asm"):
         tool = tmp_path / "bin" / name
         tool.parent.mkdir(exist_ok=True)
@@ -186,11 +189,28 @@ def test_a_tool_that_fails_is_told_with_what_it_said(built: Path, tmp_path: Path
         'kind = "composition"\n[[steps]]\ndesign = "token_norm"\nsizes = { rows = 1 }\n'
         'tensors = { X = "x", W = "w", Y = "y", Scale = "s" }\n[[problems]]\nname = "one"\n'
     )
-    done = CliRunner().invoke(app, ["compose", str(form), "--built", str(tmp_path), "--format", "elf"])
-    assert isinstance(done.exception, BuildError), done.output
-    assert "xclbinutil failed with exit code 3" in str(done.exception)
-    assert "no such section" in str(done.exception)
-    assert not (home / "one" / "manifest.json").exists()
+    words = ["compose", str(form), "--built", str(tmp_path)]
+
+    def fails() -> str:
+        done = CliRunner().invoke(app, [*words, "--format", "elf"])
+        assert isinstance(done.exception, BuildError), done.output
+        return str(done.exception)
+
+    said = fails()
+    assert "xclbinutil failed with exit code 3" in said
+    assert "no such section" in said
+    assert str(home / "one" / "unfinished" / "one.elf.prj") in said  # where the command can be repeated
+    assert [file.name for file in (home / "one").iterdir()] == ["unfinished"]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    before = {file: file.read_bytes() for file in (home / "one").iterdir()}
+    form.write_text(form.read_text().replace("rows = 1", "rows = 2"))
+    fails()
+    assert {file: file.read_bytes() for file in (home / "one").iterdir() if file.is_file()} == before
+    right = load(home / "one")(x=np.ones((1, TINY.hidden), BF16), w=np.ones(TINY.hidden, BF16))
+    assert right["y"].shape == (1, TINY.hidden)
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert {file.name for file in (home / "one").iterdir()} == {file.name for file in before}
+    assert load(home / "one").design.manifest.document["steps"][0]["sizes"] == {"rows": 2}
 
 
 def test_compose_says_what_to_compose_first(tmp_path: Path):

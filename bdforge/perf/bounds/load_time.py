@@ -7,9 +7,10 @@
   take turns, for designs of several hundred KB too, so that the slope is an upper bound there.
 - By register writes of an instruction stream: the controller's rates, without any fit.
 - By control packets: their words at a stream's rate from one shim, without any fit and without the transfers that
-  bring them. iree-amd-aie 1187 (Strix) states runs of 106 us with all, 101 with programs and 79 with one packet, so 27
-  us for a configuration and 22 for its programs. Its bytes are not published, so nothing here is checked by them: at
-  this rate 22 us carry 106 KB of programs, 3.3 KB for each of 32 cores.
+  bring them. iree-amd-aie 1187 (Strix) states runs of 106 us with all, 101 with programs and 79 with one packet. Its
+  bytes are not published; with those of an int8 GEMM of ours on 32 cores, 70 KB of programs and 40 KB besides, and the
+  dispatch of a full ELF that others measured on Strix (78.6 us), the three come out 11 and 12 % low and 1 % off
+  (`bdforge reproduce iree-1187`). At this rate 22 us carry 106 KB, 3.3 KB for each of 32 cores.
 """
 
 from collections.abc import Iterable
@@ -43,9 +44,13 @@ def load_times(image: bytes, timing: Timing) -> LoadTimes:
     """Of the first configuration of an image; ImageError where it is none."""
     operations = read_image(image).configurations[0]
     cdo = sum(map(len, configurations(image)[1][0]))
-    packets = packet_bytes(operations)
-    stream_us = timing.cycles_ns(packets / timing.control_bytes_per_cycle) / 1e3
-    return LoadTimes(cdo, packets, (CONTEXT_NS + PDI_BYTE_NS * cdo) / 1e3, change_us(operations, timing), stream_us)
+    pdi_us, writes_us = (CONTEXT_NS + PDI_BYTE_NS * cdo) / 1e3, change_us(operations, timing)
+    return LoadTimes(cdo, packet_bytes(operations), pdi_us, writes_us, packets_us(operations, timing))
+
+
+def packets_us(operations: Iterable[Operation], timing: Timing) -> float:
+    """What control packets take that write what register writes do, through one stream."""
+    return timing.cycles_ns(packet_bytes(operations) / timing.control_bytes_per_cycle) / 1e3
 
 
 def packet_bytes(operations: Iterable[Operation]) -> int:

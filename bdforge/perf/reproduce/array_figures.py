@@ -1,6 +1,6 @@
 """Whole designs of any operator: what a run takes, what its sequence has in flight, what a configuration weighs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -12,8 +12,9 @@ from bdforge.common.files import read_toml
 from bdforge.common.tree import tree
 from bdforge.design.sequences.interpret import Start, StartedTask
 from bdforge.devices import device_named
-from bdforge.devices.timing import timing_in, timing_of
+from bdforge.devices.timing import Timing, timing_in, timing_of
 from bdforge.devices.txn_format.codec import encode
+from bdforge.devices.txn_format.operations import Operation, Write
 from bdforge.devices.types import peak_macs
 from bdforge.operators import Plan, Problem, SpecError, operator_of, plan, render, spec_from
 from bdforge.operators.contraction import contraction, plan_contraction
@@ -22,6 +23,7 @@ from bdforge.perf.assembled.counted_core import core_elfs
 from bdforge.perf.bounds.composition_time import change_us
 from bdforge.perf.bounds.contraction import ContractionCase, contraction_case
 from bdforge.perf.bounds.estimate import Estimate, estimate
+from bdforge.perf.bounds.load_time import packets_us
 from bdforge.perf.bounds.operator_bound import cost_estimate
 from bdforge.perf.errors import PerfError
 from bdforge.perf.operator_rows import OperatorRow, operator_row
@@ -179,17 +181,38 @@ def _configuration(design: str, device: str) -> StaticConfiguration:
     return configuration(op, lambda path, _: (), programs_of=programs)
 
 
-def _writes_us(found: StaticConfiguration, *parts: int) -> float:
-    timing = timing_of(found.device)
-    return sum(change_us(found.parts[part], timing) for part in parts or range(3))
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """A configuration, with the times of a product."""
+
+    found: StaticConfiguration
+    timing: Timing
+
+    @classmethod
+    def of(cls, fields: Fields) -> "Configured":
+        return cls(_configuration(fields["design"], fields["device"]), timing_of(fields["device"]))
+
+    @property
+    def writes_us(self) -> float:
+        return change_us(self.found.operations, self.timing)
+
+    @property
+    def kb(self) -> float:
+        return encode(self.found.operations, self.found.device).nbytes / 1024
+
+    def run_us(self, operations: Iterable[Operation]) -> float:
+        """A run of a full ELF whose control packets write what the operations do."""
+        return self.timing.elf_dispatch_ns / 1e3 + packets_us(operations, self.timing)
 
 
 CONFIGURATIONS = Producer(
-    lambda fields: _configuration(fields["design"], fields["device"]),
+    Configured.of,
     {
-        "write_us": Quantity("us", "modelled", _writes_us),
-        "write_ms": Quantity("ms", "modelled", lambda found: _writes_us(found) / 1e3),
-        "program_us": Quantity("us", "modelled", lambda found: _writes_us(found, 0)),
-        "kb": Quantity("KiB", "counted", lambda found: encode(found.operations, found.device).nbytes / 1024),
+        "write_us": Quantity("us", "modelled", lambda one: one.writes_us),
+        "write_ms": Quantity("ms", "modelled", lambda one: one.writes_us / 1e3),
+        "packets_run_us": Quantity("us", "modelled", lambda one: one.run_us(one.found.operations)),
+        "program_packets_run_us": Quantity("us", "modelled", lambda one: one.run_us(one.found.parts[0])),
+        "one_packet_run_us": Quantity("us", "modelled", lambda one: one.run_us([Write(0, 0)])),
+        "kb": Quantity("KiB", "counted", lambda one: one.kb),
     },
 )

@@ -1,6 +1,7 @@
 """`bdforge compose`: built designs put together, so that one command runs them one after the other."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,14 +12,23 @@ from bdforge.cli.step_resources import resource_table
 from bdforge.common.files import FileError
 from bdforge.common.messages import clip, clip_path, listed
 from bdforge.common.screen import new_table, put, say, screen
-from bdforge.common.tree import scons
+from bdforge.common.tree import scons, tree
 from bdforge.design.manifest import COMPOSITION
 from bdforge.design.sequences.composed_tensors import ChangeNumbers
+from bdforge.devices import device_named
 from bdforge.devices.timing import Timing, timing_of
-from bdforge.operators import load_spec
+from bdforge.operators import load_spec, plan
 from bdforge.perf.bounds.composition_time import change_us
 from bdforge.runtime.built_design import BuildError, BuiltDesign
-from bdforge.runtime.composition import UNFINISHED, Composition, CompositionFault, compose, load_composition
+from bdforge.runtime.composition import (
+    UNFINISHED,
+    Composition,
+    CompositionFault,
+    CompositionForm,
+    check_steps,
+    compose,
+    load_composition,
+)
 from bdforge.runtime.toolchain import ToolError, find_aiebu, find_xrt, missing_report
 from bdforge.runtime.toolchain.full_elf import ElfTools
 
@@ -54,7 +64,7 @@ def compose_command(
     if form.loaded and not _is_built(home / form.loaded, None):
         first = clip_path(file.parent / f"{form.loaded}.toml")
         raise CompositionFault(f"{clip_path(file)}: runs where {form.loaded} is loaded; bdforge compose {first} first")
-    _build_missing({step.design for step in form.steps}, file.parent, home)
+    _build_missing(form, name, file.parent, home)
     made = compose(form, name, lambda design: BuiltDesign.load(home / design))
     try:
         made.write(folder, tools)
@@ -73,12 +83,19 @@ def _elf_tools() -> ElfTools:
     return ElfTools(xclbinutil, aiebu)
 
 
-def _build_missing(designs: Iterable[str], beside: Path, home: Path) -> None:
-    """Build designs of which there is no folder yet, or one of another spec; BuildError where that fails."""
+def _build_missing(form: CompositionForm, name: str, beside: Path, home: Path) -> None:
+    """Build designs of which there is no folder yet, or one of another spec, once all steps are known to fit together;
+    BuildError where that fails."""
+    designs = {step.design for step in form.steps}
     files = {name: own for name in designs if (own := beside / f"{name}.toml").is_file()}
     missing = sorted(name for name in designs if not _is_built(home / name, files.get(name)))
     if not missing:
         return
+    specs = {name: files.get(name, tree() / "designs" / f"{name}.toml") for name in missing}
+    if all(spec.is_file() for spec in specs.values()):
+        there = {name: BuiltDesign.load(home / name).program for name in designs.difference(missing)}
+        product = device_named(home.name)
+        check_steps(form, name, there | {name: plan(load_spec(spec), product).program for name, spec in specs.items()})
     wanted = ",".join(str(files[name].resolve()) if name in files else name for name in missing)
     say(f"building {listed(missing)}", err=True)
     choices = [f"device={home.name}", f"design={wanted}", f"build={home.parent.resolve()}", "toolchain=bdforge"]
@@ -91,9 +108,11 @@ def _build_missing(designs: Iterable[str], beside: Path, home: Path) -> None:
 
 def _is_built(folder: Path, file: Path | None) -> bool:
     """Whether a folder holds a design, that of a file's spec if there is one."""
-    if not (folder / "manifest.json").is_file():
+    try:
+        held = BuiltDesign.load(folder).manifest
+    except BuildError:  # nothing, or of another version
         return False
-    return file is None or BuiltDesign.load(folder).manifest.spec_hash == load_spec(file).hash
+    return file is None or held.spec_hash == load_spec(file).hash
 
 
 def _check_folder(folder: Path, name: str) -> None:
@@ -102,10 +121,19 @@ def _check_folder(folder: Path, name: str) -> None:
         raise FileError(f"{clip_path(folder)}: is a file; choose a folder with --out")
     if not folder.is_dir() or all(one.name == UNFINISHED for one in folder.iterdir()):
         return
-    held = BuiltDesign.load(folder).manifest if (folder / "manifest.json").is_file() else None
-    if held is None or held.kind != COMPOSITION or held.design != name:
-        what = "files of others" if held is None else f"{held.design} ({held.kind})"
+    kind, held = _held(folder / "manifest.json")
+    if (kind, held) != (COMPOSITION, name):
+        what = f"{held} ({kind})" if kind else "files of others"
         raise FileError(f"{clip_path(folder)}: holds {what}, not the composition {name}; choose another with --out")
+
+
+def _held(manifest: Path) -> tuple[str, str]:
+    """Kind and name of what a manifest describes, of another version's, too; none of what is no manifest."""
+    try:
+        content = json.loads(manifest.read_bytes())
+        return str(content["kind"]), str(content["design"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return "", ""
 
 
 def _print(made: Composition) -> None:

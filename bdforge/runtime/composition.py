@@ -34,7 +34,7 @@ from bdforge.design.manifest import (
     spec_hash,
 )
 from bdforge.design.sequences import PlannedSequence, Program, ProgramError, planned
-from bdforge.design.sequences.composed_tensors import ChangeNumbers, ComposedStep, View
+from bdforge.design.sequences.composed_tensors import NOTHING_EARLY, UNCHANGED, ChangeNumbers, ComposedStep, View
 from bdforge.design.sequences.composer import Composer
 from bdforge.design.sequences.expressions import ExpressionError
 from bdforge.devices import Device
@@ -278,8 +278,21 @@ def compose(form: CompositionForm, name: str, built: Callable[[str], BuiltDesign
     for design in known.values():
         _check_design(design, next(iter(known.values())))
     changes = configuration_changes(form.order, known, order)
+    program = _program(form, name, {name: design.program for name, design in designs.items()}, changes)
+    return Composition(name, form, designs, program, changes, loaded)
+
+
+def check_steps(form: CompositionForm, name: str, programs: Mapping[str, Program]) -> None:
+    """CompositionFault for steps that do not fit together, by the programs of designs that need not be built yet."""
+    numbers, early = (UNCHANGED,) * (len(form.steps) + 1), (NOTHING_EARLY,) * len(form.steps)
+    _program(form, name, programs, ConfigurationChanges((), numbers, early, ()))
+
+
+def _program(
+    form: CompositionForm, name: str, programs: Mapping[str, Program], changes: ConfigurationChanges
+) -> Program:
     steps = [
-        ComposedStep(step.name or step.design, designs[step.design].program, step.sizes, step.tensors, number, early)
+        ComposedStep(step.name or step.design, programs[step.design], step.sizes, step.tensors, number, early)
         for step, number, early in zip(form.steps, changes.numbers, changes.early, strict=False)
     ]
     try:
@@ -297,7 +310,7 @@ def compose(form: CompositionForm, name: str, built: Callable[[str], BuiltDesign
         raise CompositionFault(f"{name}: roles: {listed(odd)}: no such input or output; they are {listed(hosts)}")
     for problem in form.problems:
         _check_problem(problem, program, name)
-    return Composition(name, form, designs, program, changes, loaded)
+    return program
 
 
 def _composed(name: str, built: Callable[[str], BuiltDesign]) -> Composition:

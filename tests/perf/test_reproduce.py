@@ -287,7 +287,7 @@ def test_a_gemm_is_emulated_beside_its_model_and_what_awaiting_costs():
 
 
 def test_a_configuration_is_written_in_the_time_of_its_writes():
-    """Or its packets: 4.8 KB in all by a stream of 4 bytes a cycle, so a run takes a dispatch, 78.6 us, and little more."""
+    """Or its packets, 4.8 KB by a stream of 4 bytes a cycle: a run takes a dispatch, 78.6 us, and little more."""
     quantities = ("write_us", "packets_run_us", "program_packets_run_us", "one_packet_run_us")
     row = {"row": "x", "design": "gemm_i8_i8_i32_one_core", "device": "strix"} | dict.fromkeys(quantities, "1")
     entry = replace(entry_named("iree-1187"), rows=(row,), quantities=quantities)

@@ -1,6 +1,7 @@
 """Compositions: steps on slices of buffers compute what each design computes alone, whatever ran before."""
 
 import copy
+import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -424,6 +425,18 @@ def test_a_composition_is_no_design(tmp_path: Path):
         load_spec(tmp_path / "alone.toml")
 
 
+def test_what_another_version_composed_is_composed_anew(built: Path, tmp_path: Path):
+    file, made = tmp_path / "alone.toml", tmp_path / "made" / "manifest.json"
+    file.write_text(FILE)
+    command = ["compose", str(file), "--built", str(built.parent), "--out", str(made.parent)]
+    assert invoke(command).exit_code == 0
+    whole = json.loads(made.read_text())
+    made.write_text(json.dumps(whole | {"sequence": "of another form"}))
+    assert isinstance(invoke(["run", str(made.parent)]).exception, InputError)
+    assert invoke(command).exit_code == 0
+    assert json.loads(made.read_text()) == whole
+
+
 def test_a_folder_that_holds_something_else_is_left_alone(built: Path, tmp_path: Path):
     file = tmp_path / "norm.toml"
     file.write_text(FILE)
@@ -440,6 +453,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(built: Path, tmp_path:
             FILE.replace('design = "norm"', 'design = "nothing"'),
             "nothing cannot be built: scons: unknown design 'nothing'",
         ),
+        (FILE.replace('design = "norm"', 'design = "rmsnorm_codes_bf16"').replace("Y =", "Z ="), "has no operand Z"),
         (FILE.replace("sizes", "size"), "steps.0.size: unexpected key"),
         ("kind = 1", "steps: missing; add it"),
     ],

@@ -182,14 +182,14 @@ def _configuration(design: str, device: str) -> StaticConfiguration:
 
 
 @dataclass(frozen=True, slots=True)
-class Configured:
+class WrittenConfiguration:
     """A configuration, with the times of a product."""
 
     found: StaticConfiguration
     timing: Timing
 
     @classmethod
-    def of(cls, fields: Fields) -> "Configured":
+    def of(cls, fields: Fields) -> "WrittenConfiguration":
         return cls(_configuration(fields["design"], fields["device"]), timing_of(fields["device"]))
 
     @property
@@ -206,7 +206,7 @@ class Configured:
 
 
 CONFIGURATIONS = Producer(
-    Configured.of,
+    WrittenConfiguration.of,
     {
         "write_us": Quantity("us", "modelled", lambda one: one.writes_us),
         "write_ms": Quantity("ms", "modelled", lambda one: one.writes_us / 1e3),

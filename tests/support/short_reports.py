@@ -1,4 +1,4 @@
-"""What processes tell each other of tests, in a run by several: thousands of reports take a second for each thousand."""
+"""What processes tell each other of tests in a run by several: a thousand reports take half a second."""
 
 import pytest
 from _pytest.runner import runtestprotocol

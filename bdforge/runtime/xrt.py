@@ -5,7 +5,6 @@ whose end was not seen must stay alive, or XRT aborts the process (XRT 2.25).
 """
 
 import importlib
-import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from bdforge.devices import Device
 from bdforge.devices.timing import JOB_TIMEOUT_SECONDS, RUNLIST_COMMANDS_MAX, timing_of
 from bdforge.runtime.built_design import BuildError, BuiltDesign
 from bdforge.runtime.npu import first_missing
+from bdforge.runtime.npu_memory import ResidentBuffers
 from bdforge.runtime.npu_runlist import Runlist
 from bdforge.runtime.run_queue import ListedRun
 
@@ -70,7 +70,7 @@ class LoadedXclbin:
             self._device.register_xclbin(image)  # load_xclbin is not supported on NPUs
             self._context = self.pyxrt.hw_context(self._device, image.get_uuid())
             self._kernel = self.pyxrt.kernel(self._context, kernel)
-        self._resident: dict[int, Any] = {}  # buffers, by the array that shows one
+        self.residents = ResidentBuffers(self.pyxrt.xclBOSyncDirection)
         self._spare: dict[tuple[int, int], Any] = {}  # by argument and size, the one used last at the end
         self._lock = Lock()
 
@@ -145,24 +145,11 @@ class LoadedXclbin:
         """The array's bytes in the NPU's memory, as an array: runs neither copy nor synchronise it again."""
         with _named("placing what stays from run to run"):
             buffer = self._filled(array, self._new(argument, array.nbytes))
-        shown = np.frombuffer(buffer.map(), np.uint8)[: array.nbytes].view(array.dtype)
-        self._resident[id(shown)] = buffer
-        weakref.finalize(shown, self._resident.pop, id(shown), None)
-        return shown
-
-    def send(self, resident: np.ndarray) -> None:
-        """Make what the host wrote visible to the NPU."""
-        with _named("writing what stays from run to run"):
-            self._resident[id(resident)].sync(self.pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE)
-
-    def receive(self, resident: np.ndarray) -> None:
-        """Make what the NPU wrote visible to the host."""
-        with _named("reading what stays from run to run"):
-            self._resident[id(resident)].sync(self.pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE)
+        return self.residents.shown(buffer, array)
 
     def _placed(self, argument: int, array: np.ndarray, *, alone: bool = False) -> Any:
         """The buffer that an array is, or one that it is copied to, which no other run has when it is `alone`."""
-        if (buffer := self._resident.get(id(array))) is not None:
+        if (buffer := self.residents.of(array)) is not None:
             return buffer
         return self._filled(array, (self._new if alone else self._buffer)(argument, array.nbytes))
 
@@ -185,7 +172,7 @@ class LoadedXclbin:
         return buffer
 
     def _read_back(self, buffer: Any, array: np.ndarray) -> None:
-        if id(array) in self._resident:
+        if self.residents.of(array) is not None:
             return
         buffer.sync(self.pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE)
         array.reshape(-1).view(np.uint8)[:] = np.frombuffer(buffer.map(), np.uint8)[: array.nbytes]
@@ -235,6 +222,7 @@ class Xrt:
         self._product, self._streams, self._lock = design.device, {}, Lock()
         _pyxrt()  # before the design's files: what is missing first
         self._loaded = LoadedXclbin(design.image("xclbin"), design.manifest.kernel, design.device.mlir, owner)
+        self._residents = self._loaded.residents  # which stay readable
 
     def run(self, planned: PlannedSequence, buffers: Sequence[np.ndarray], timeout_seconds: float) -> tuple[str, ...]:
         """Run on the NPU; NpuError when it fails or takes longer than `timeout_seconds`."""
@@ -257,11 +245,13 @@ class Xrt:
 
     def send(self, buffer: np.ndarray) -> None:
         """Make what the host wrote in such bytes visible to the NPU."""
-        self._loaded.send(buffer)
+        with _named("writing what stays from run to run"):
+            self._residents.send(buffer)
 
     def receive(self, buffer: np.ndarray) -> None:
         """Make what the NPU wrote there visible to the host."""
-        self._loaded.receive(buffer)
+        with _named("reading what stays from run to run"):
+            self._residents.receive(buffer)
 
     def ready(self) -> None:
         """The array is loaded already."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bdforge.array.emulator import emulate
+from bdforge.design.sequences import Program
 from bdforge.design.sequences.buffers import arguments, fetched, placed
 from bdforge.design.sequences.composed_tensors import ComposedStep, View
 from bdforge.design.sequences.composer import Composer
@@ -66,14 +67,19 @@ def test_the_steps_are_designs_beside_the_composition():
         plan(load_spec(FILES / f"{name}.toml"), device_named("strix_halo"))
 
 
-def shapes_of(file: str, sizes: dict[str, int]) -> dict[str, tuple[int, ...]]:
-    """What a composition of the planned designs takes from the host, and gives it."""
+def program_of(file: str) -> Program:
+    """That of a composition of the planned designs."""
     form, own = load_composition(FILES / file), {file.stem: file for file in FILES.glob("*.toml")}
     files = {step.design: own.get(step.design, ROOT / "designs" / f"{step.design}.toml") for step in form.steps}
     programs = {name: plan(load_spec(file), device_named("strix_halo")).program for name, file in files.items()}
     steps = [ComposedStep(step.name or "", programs[step.design], step.sizes, step.tensors) for step in form.steps]
     views = {name: View(view.of, view.first) for name, view in form.views.items()}
-    program = Composer(form.parameters, form.buffers, form.outputs, form.in_place, views).program(steps)
+    return Composer(form.parameters, form.buffers, form.outputs, form.in_place, views).program(steps)
+
+
+def shapes_of(file: str, sizes: dict[str, int]) -> dict[str, tuple[int, ...]]:
+    """What a composition of the planned designs takes from the host, and gives it."""
+    program = program_of(file)
     values = values_of(program, sizes)
     return {
         operand.name: tuple(values[axis.size] for axis in operand.axes)
@@ -117,6 +123,22 @@ def test_a_head_takes_what_a_tokens_layer_leaves():
     assert {name: shape for name, shape in head.items() if name not in token} == own
     one, other = (load_composition(FILES / f"{name}.toml") for name in ("bitnet_head", "bitnet_token"))
     assert (one.loaded, one.steps[0].design) == ("bitnet_token", other.steps[0].design)
+
+
+def places_of(file: str, sizes: dict[str, int], *tensors: str) -> list[tuple[str, int]]:
+    """Buffers of tensors, and their first bytes there."""
+    program = program_of(file)
+    values, operands = values_of(program, sizes), {operand.name: operand for operand in program.operands}
+    found = [operands[name] for name in tensors]
+    return [(program.arguments[one.argument].name, values[one.offset] * one.bits // 8) for one in found]
+
+
+def test_a_head_finds_that_where_the_layer_left_it():
+    """With caches of any length: so both are one list, without a copy."""
+    taken = places_of("bitnet_head.toml", {"tokens": 1, "vocabulary": 128256}, "x", "sums", "scales")
+    assert taken == [("state", 0), ("state", 5120), ("state", 10240)]
+    for keys in (33, 4096):
+        assert places_of("bitnet_token.toml", {"keys": keys}, "y", "down_sums", "f_scales") == taken
 
 
 @pytest.fixture(scope="module")

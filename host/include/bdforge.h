@@ -107,7 +107,7 @@ bdforge_status bdforge_gemm_run_copy(bdforge_gemm* gemm, const void* a, size_t a
 bdforge_status bdforge_gemm_scaled(const bdforge_gemm* gemm, float* out, size_t stride, const float* row_scales,
                                    const float* column_scales, float scale);
 
-/* GEMMs of one design, submitted 24 at a time and run in order: each reads what those before it wrote. What the host gives
+/* GEMMs of designs on one array (one image on one device), submitted 24 at a time and run in order: each reads what those before it wrote. What the host gives
  * is there before the first one runs, and what it finds is what the last one left. Where a submission fails, its members run
  * again one by one; BDFORGE_RUN where one has overwritten what it, or one before it, reads. */
 bdforge_status bdforge_batch_create(const bdforge_design* design, bdforge_gemm* const* gemms, size_t count,
@@ -168,6 +168,16 @@ bdforge_status bdforge_job_create(const bdforge_design* design, const bdforge_pa
  * fetched by either; as for threads they are one handle, and outside of batches one runs at a time. */
 bdforge_status bdforge_job_beside(const bdforge_job* job, const char* const* operands, size_t operand_count,
                                   bdforge_resident* const* residents, size_t resident_count, bdforge_job** beside);
+/* An operand that stands where another job has one of its own, `theirs`. */
+typedef struct bdforge_place {
+    const char* operand;
+    const char* theirs;
+} bdforge_place;
+/* A job of another design on the array of a job (of one image, on one device), some of whose operands stand where that one has
+ * those that `places` name: in a batch it reads what that one left, without a copy. All that lies with one in a buffer is named.
+ * As of bdforge_job_beside, one runs at a time. `parts` has sizes and residents, no memory. */
+bdforge_status bdforge_job_create_beside(const bdforge_job* job, const bdforge_design* design, const bdforge_parts* parts,
+                                         const bdforge_place* places, size_t place_count, bdforge_job** beside);
 /* Another job in the same memory with the same residents, of other sizes; those that are left out stay. What lies at the
  * start of a buffer keeps its place, such as a cache that grows from run to run in the memory of the largest job. */
 bdforge_status bdforge_job_resized(const bdforge_job* job, const bdforge_size* sizes, size_t size_count,
@@ -189,6 +199,7 @@ bdforge_status bdforge_job_memory(bdforge_job* job, const char* operand, void** 
 bdforge_status bdforge_job_run(bdforge_job* job, unsigned timeout_ms);
 bdforge_status bdforge_job_run_async(bdforge_job* job);
 bdforge_status bdforge_job_wait(bdforge_job* job, unsigned timeout_ms);
+/* As of GEMMs; `design` is any one on the jobs' array. */
 bdforge_status bdforge_batch_create_jobs(const bdforge_design* design, bdforge_job* const* jobs, size_t count,
                                          bdforge_batch** batch);
 
@@ -237,6 +248,10 @@ int bdforge_text_takes(const bdforge_text* text, size_t tokens);
 /* The next tokens through all layers as one list: states in and out, tokens x width; `y` NULL: nobody wants them. After a
  * fault the text is as before; what timed out may still be at work in its memory: begin another text then. */
 bdforge_status bdforge_text_run(bdforge_text* text, const float* x, size_t tokens, float* y, unsigned timeout_ms);
+/* The same, and logits behind the last of them, bdforge_layers_vocabulary many: of one token by one list, where its design and
+ * the model's end are of one image, loaded on one device. */
+bdforge_status bdforge_text_next(bdforge_text* text, const float* x, size_t tokens, float* y, float* logits,
+                                 unsigned timeout_ms);
 /* Logits, bdforge_layers_vocabulary of them, behind the last token that ran here (`x` NULL), or of the states of one that ran
  * elsewhere. */
 bdforge_status bdforge_text_logits(bdforge_text* text, const float* x, float* logits, unsigned timeout_ms);

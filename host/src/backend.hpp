@@ -4,7 +4,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,10 +53,19 @@ struct Stream {
 /// The host buffers of a sequence, by argument: as many as the design's program has.
 using Arguments = std::vector<std::shared_ptr<Buffer>>;
 
-/// A design that is loaded on a device, ready for any number of commands.
+/// A built design: the file that configures the array, and its manifest.
+struct Image {
+    std::string path;
+    bool full_elf;
+    const LoadedManifest& manifest;
+};
+
+/// An array that was configured with an image, ready for any number of commands of the designs that have that.
 class Context {
 public:
     virtual ~Context() = default;
+    /// Whether another design of its image may run here; ManifestError for one that cannot run at all.
+    virtual bool admits(const Image&) { return true; }
     /// Memory for argument number `argument`.
     virtual std::shared_ptr<Buffer> allocate(std::size_t argument, std::size_t bytes) = 0;
     /// Memory of the caller, which must be aligned to pages and outlive the buffer; an NPU copies nothing.
@@ -65,15 +77,11 @@ public:
     virtual std::unique_ptr<Command> batch(const std::vector<Command*>& commands) = 0;
 };
 
-/// A built design: the file that configures the array, and its manifest.
-struct Image {
-    std::string path;
-    bool full_elf;
-    const LoadedManifest& manifest;
-};
-
 class Backend {
 public:
+    Backend() = default;
+    Backend(const Backend&) = delete;
+    Backend& operator=(const Backend&) = delete;
     virtual ~Backend() = default;
     /// The device's name, such as "NPU Strix Halo".
     virtual std::string name() const = 0;
@@ -81,7 +89,19 @@ public:
     virtual bool is_npu() const = 0;
     /// Whether it loads the image itself, which then must be for it; else a manifest is all that it looks at.
     virtual bool takes_images() const { return true; }
+    /// An array for a design: that of another one of its image, if it is open, or a new one. So compositions that run where
+    /// another is loaded take turns with it without a load. A design that is loaded again gets another array.
+    std::shared_ptr<Context> open(const Image& image);
+    /// A new one.
     virtual std::unique_ptr<Context> load(const Image& image) = 0;
+
+private:
+    struct Opened {
+        std::weak_ptr<Context> context;
+        std::set<std::string> designs;
+    };
+    std::mutex guard_;
+    std::map<std::string, Opened> by_image_;  // by its SHA-256
 };
 
 /// An NPU by XRT's index ("0") or PCI address ("0000:c5:00.1"); DeviceError when there is none, or no XRT was built in.

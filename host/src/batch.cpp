@@ -99,13 +99,13 @@ Outcome Chains::run_singly(Clock::time_point deadline) {
 
 namespace {
 
-/// The jobs' states; ArgumentError for none, one twice, or one of another design.
+/// The jobs' states; ArgumentError for none, one twice, or one on another array.
 std::vector<std::shared_ptr<JobState>> members(const DesignState& design, const std::vector<Job>& jobs) {
     if (jobs.empty()) throw ArgumentError("a batch needs at least one job");
     std::vector<std::shared_ptr<JobState>> states;
     for (const Job& job : jobs) {
         const auto& state = job.state();
-        if (state->design.get() != &design) throw ArgumentError("a batch holds jobs of one design; make one for each");
+        check_array(*state->design, design);
         if (std::find(states.begin(), states.end(), state) != states.end()) {
             throw ArgumentError(state->execution.what() + " stands twice in a batch; make two jobs of it, by 'beside' in "
                                                           "the same memory");

@@ -1,4 +1,5 @@
 #include <exception>
+#include <map>
 #include <new>
 #include <string>
 #include <vector>
@@ -230,6 +231,19 @@ bdforge_status bdforge_job_beside(const bdforge_job* job, const char* const* ope
         for (const char* operand : listed("operands", operands, operand_count))
             own.emplace_back(given(operand, "an operand's name"));
         return given(job, "job")->job.beside(own, residents_of(residents, resident_count));
+    });
+}
+
+bdforge_status bdforge_job_create_beside(const bdforge_job* job, const bdforge_design* design, const bdforge_parts* parts,
+                                         const bdforge_place* places, size_t place_count, bdforge_job** beside) {
+    return made(beside, [&] {
+        const bdforge_parts& of = *given(parts, "parts");
+        if (of.memory_count != 0) throw bdforge::ArgumentError("a job beside another takes no memory; leave it out");
+        std::map<std::string, std::string> operands;
+        for (const bdforge_place& place : listed("places", places, place_count))
+            operands[given(place.operand, "an operand's name")] = given(place.theirs, "the name of its place");
+        return given(job, "job")->job.beside(given(design, "design")->design, sizes_of(of.sizes, of.size_count), operands,
+                                             residents_of(of.residents, of.resident_count));
     });
 }
 

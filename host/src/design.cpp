@@ -73,8 +73,14 @@ Design Design::load(const Device& device, const std::string& built, const LoadOp
         throw ArgumentError(path + ": a full ELF brings its own sequences; load the xclbin to choose how they wait");
     if (device.backend().takes_images() || full_elf) check_image(manifest, path, full_elf);
     auto state = std::make_shared<DesignState>(device, std::move(manifest), full_elf, options.sequence);
-    state->context = device.backend().load({path, full_elf, state->manifest});
+    state->context = device.backend().open({path, full_elf, state->manifest});
     return Design(std::move(state));
+}
+
+void check_array(const DesignState& one, const DesignState& other) {
+    if (one.context == other.context) return;
+    throw ArgumentError(one.manifest.design + " is not loaded on the array of " + other.manifest.design +
+                        "; load designs of one image on one Device, or let each run by itself");
 }
 
 const Manifest& Design::manifest() const { return state_->manifest; }

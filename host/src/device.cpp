@@ -24,6 +24,22 @@ constexpr NamePart name_parts[] = {
 
 }  // namespace
 
+std::shared_ptr<Context> Backend::open(const Image& image) {
+    const auto file = image.manifest.files.find("xclbin");
+    if (image.full_elf || file == image.manifest.files.end() || file->second.sha256.empty()) return load(image);
+    const std::string& design = image.manifest.design;
+    const std::scoped_lock lock(guard_);
+    Opened& opened = by_image_[file->second.sha256];
+    std::shared_ptr<Context> found = opened.context.lock();
+    if (found && !opened.designs.contains(design) && found->admits(image)) {
+        opened.designs.insert(design);
+        return found;
+    }
+    found = load(image);
+    opened = {found, {design}};
+    return found;
+}
+
 std::string Device::name() const { return backend_->name(); }
 bool Device::is_npu() const { return backend_->is_npu(); }
 

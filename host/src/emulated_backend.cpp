@@ -158,9 +158,20 @@ private:
     File answer_;
 };
 
+/// Whether the array boots from a design's image, as an NPU does, and not from its text with kernels of the host.
+bool boots(const LoadedManifest& manifest) {
+    const JsonView design = manifest.view();
+    if (!design.has("toolchain")) return false;
+    const JsonView toolchain = design.at("toolchain");
+    return toolchain.is_object() && toolchain.at("name").text() == "bdforge" && toolchain.at("host_cores").elements().empty();
+}
+
 class EmulatedContext final : public Context {
 public:
-    EmulatedContext(std::shared_ptr<Link> link, std::string image) : link_(std::move(link)), image_(std::move(image)) {}
+    EmulatedContext(std::shared_ptr<Link> link, std::string path, const LoadedManifest& manifest)
+        : link_(std::move(link)), image_(std::move(path)), boots_(boots(manifest)) {}
+
+    bool admits(const Image& image) override { return boots_ && boots(image.manifest); }
 
     std::shared_ptr<Buffer> allocate(std::size_t, std::size_t bytes) override {
         return std::make_shared<SharedBuffer>(link_, bytes);
@@ -207,6 +218,7 @@ private:
 
     std::shared_ptr<Link> link_;
     const std::string image_;
+    const bool boots_;
     std::mutex guard_;
     std::map<std::string, std::uint64_t> sequences_;  // addresses of their words
 };
@@ -226,7 +238,7 @@ public:
         if (answer.status == Status::bad_input) throw ManifestError(answer.text);
         if (answer.status == Status::fault) throw DeviceError(answer.text);
         if (answer.status == Status::ended) throw DeviceError(image.manifest.file + ": " + link->last_words());
-        return std::make_unique<EmulatedContext>(std::move(link), absolute(image.path));
+        return std::make_unique<EmulatedContext>(std::move(link), absolute(image.path), image.manifest);
     }
 
 private:

@@ -54,11 +54,7 @@ public:
 
     /// Takes all memory and all residents of a job of other sizes, which stays what it is.
     Preparation& within(const JobState& other) {
-        for (std::size_t i = 0; i < memory_.size(); ++i)
-            if (layouts_.bytes[i] > other.memory[i]->buffer->bytes())
-                throw ArgumentError(concat(design_->program().arguments[i].name, " of ", described(), " takes ",
-                                         layouts_.bytes[i], " bytes, and has ", other.memory[i]->buffer->bytes(),
-                                         " in the memory of ", other.execution.what(), "; make the largest job first"));
+        for (std::size_t i = 0; i < memory_.size(); ++i) check_room(i, *other.memory[i], other);
         for (const Resident& resident : other.residents) check_sizes(*resident.state());
         for (const auto& placed : other.operands) {
             if (placed->callers)
@@ -67,6 +63,26 @@ public:
             resident_[placed->layout.operand().argument] = placed->resident;
         }
         memory_ = other.memory, residents_ = other.residents, users_ = other.users, kept_ = true;
+        return *this;
+    }
+
+    /// Takes the places of operands of a job of another design, own names first.
+    Preparation& standing(const JobState& other, const std::map<std::string, std::string>& operands) {
+        check_array(*design_, *other.design);
+        for (const auto& [own, theirs] : operands) {
+            const std::size_t argument = design_->operand(own).argument;
+            if (resident_[argument]) throw ArgumentError("operand " + own + " is resident; name it once");
+            memory_[argument] = other.memory[other.operand(theirs).layout.operand().argument];
+        }
+        for (std::size_t i = 0; i < operands_.size(); ++i) {
+            const sequence::Operand& operand = layouts_.operands[i].operand();
+            if (!memory_[operand.argument] || resident_[operand.argument]) continue;
+            check_room(operand.argument, *memory_[operand.argument], other);
+            operands_[i] = std::make_shared<Placed>(placed(layouts_.operands[i]));
+            const auto name = operands.find(operand.name);
+            check_place(*operands_[i], other, name == operands.end() ? nullptr : &other.operand(name->second));
+        }
+        users_ = other.users;
         return *this;
     }
 
@@ -91,6 +107,43 @@ private:
     std::string described() const {
         return design_->manifest.design + " " + shape_of(design_->program(), parameters_) + " on " +
                design_->device.name();
+    }
+
+    void check_room(std::size_t argument, const Memory& memory, const JobState& other) const {
+        const std::size_t needed = layouts_.bytes[argument], there = memory.buffer->bytes();
+        if (needed > there)
+            throw ArgumentError(concat(design_->program().arguments[argument].name, " of ", described(), " takes ", needed,
+                                       " bytes, and has ", there, " in the memory of ", other.execution.what(),
+                                       "; make the largest job first"));
+    }
+
+    /// Type, shape, and where in its buffer an operand's elements are.
+    static std::string elements(const Placed& placed) {
+        const Layout& layout = placed.layout;
+        if (!placed.direct) return "in a form of its own";
+        const auto& [leading, first] = *placed.direct;
+        const std::string& type = layout.operand().type;
+        if (layout.lines() == 1 || leading == layout.line())
+            return concat(type, "[", layout.lines() * layout.line(), "] from byte ", first, " on");
+        return concat(type, "[", layout.lines(), " x ", layout.line(), "] from byte ", first, " on, lines ", leading,
+                      " apart");
+    }
+
+    /// ArgumentError unless an operand's elements are just those of another job's; null: nobody says which.
+    void check_place(const Placed& own, const JobState& other, const Placed* theirs) const {
+        const std::string what = "operand " + own.layout.operand().name + " of " + described();
+        if (theirs == nullptr)
+            throw ArgumentError(what + " lies in one buffer with others that are to stand where " + other.execution.what() +
+                                " has them; say where this one is there, too");
+        const std::string name = theirs->layout.operand().name;
+        if (memory_[own.layout.operand().argument] != other.memory[theirs->layout.operand().argument] || !own.direct ||
+            elements(own) != elements(*theirs))
+            throw ArgumentError(what + " does not lie where " + other.execution.what() + " has " + name + ": it is " +
+                                elements(own) + ", that one " + elements(*theirs) +
+                                "; give them buffers with the same tensors in the same order");
+        if (own.layout.operand().out && own.layout.reach() > theirs->layout.reach())
+            throw ArgumentError(what + " is written with rows behind it, where " + other.execution.what() +
+                                " has something else; give it a buffer of its own");
     }
 
     void take_residents() {
@@ -270,6 +323,12 @@ Job Job::beside(const std::vector<std::string>& operands, const std::vector<Resi
     const JobOptions options{{}, residents};
     return Job(shared_execution(
         Preparation(state_->design, state_->sizes, options).beside(*state_, operands).job()));
+}
+
+Job Job::beside(const Design& design, const Sizes& sizes, const std::map<std::string, std::string>& operands,
+                const std::vector<Resident>& residents) const {
+    const JobOptions options{{}, residents};
+    return Job(shared_execution(Preparation(design.state(), sizes, options).standing(*state_, operands).job()));
 }
 
 Job Job::resized(const Sizes& sizes) const {

@@ -15,6 +15,8 @@ public:
 
     std::size_t rows() const { return rows_; }
     std::size_t columns() const { return columns_; }
+    /// Where they begin, for this moment.
+    const void* first() const { return data(); }
     void write(std::size_t first, const float* values, std::size_t count);
     void read(std::size_t first, float* values, std::size_t count) const;
     /// Those of another tensor that stand where these do.

@@ -63,6 +63,11 @@ bdforge_status bdforge_text_run(bdforge_text* text, const float* x, size_t token
     return guarded([&] { given(text, "text")->text.run(x, tokens, y, milliseconds(timeout_ms)); });
 }
 
+bdforge_status bdforge_text_next(bdforge_text* text, const float* x, size_t tokens, float* y, float* logits,
+                                 unsigned timeout_ms) {
+    return guarded([&] { given(text, "text")->text.run(x, tokens, y, given(logits, "logits"), milliseconds(timeout_ms)); });
+}
+
 bdforge_status bdforge_text_logits(bdforge_text* text, const float* x, float* logits, unsigned timeout_ms) {
     return guarded([&] { given(text, "text")->text.logits(logits, x, milliseconds(timeout_ms)); });
 }

@@ -73,12 +73,26 @@ void PackedHead::pack(const LayerTensor& norm, std::size_t width, float down, st
     weights.emplace(std::move(made)), vocabulary = rows;
 }
 
+bool PackedHead::on_array_of(const PackedLayers& layers) const {
+    return design.state()->context == layers.design.state()->context;
+}
+
+Job PackedHead::beside(const Job& layer, const LayerRoles& of) const {
+    std::map<std::string, std::string> operands;
+    for (const char* role : {"states", "product", "product_scales"}) operands[roles.given.at(role)] = of.made.at(role);
+    return layer.beside(design, sizes(), operands, {*weights});
+}
+
 void PackedHead::run(Job& job, const Carried& carried, float* logits, std::chrono::milliseconds timeout) const {
     const auto give = [&](const char* role, const std::vector<float>& values) {
         Elements(job, roles.given.at(role)).write(0, values.data(), values.size());
     };
     give("states", carried.states), give("product", carried.product), give("product_scales", carried.scale);
     job.run(timeout);
+    read(job, logits);
+}
+
+void PackedHead::read(const Job& job, float* logits) const {
     Elements(job, roles.made.at("logits")).read(0, logits, vocabulary);
 }
 

@@ -49,8 +49,13 @@ struct PackedHead {
     /// The final norm, the head's rows of `width` floats, and the scale of the last layer's product.
     void pack(const LayerTensor& norm, std::size_t width, float down, std::size_t rows, const RowSource& row);
     Sizes sizes() const { return {{"tokens", 1}, {"vocabulary", vocabulary}}; }
-    /// Logits by a job of these sizes.
+    /// Whether it runs on the array of a layer's design.
+    bool on_array_of(const PackedLayers& layers) const;
+    /// A job of these sizes where one of a layer on that array leaves what is carried.
+    Job beside(const Job& layer, const LayerRoles& of) const;
+    /// Logits by a job of these sizes, or those that it has made.
     void run(Job& job, const Carried& carried, float* logits, std::chrono::milliseconds timeout) const;
+    void read(const Job& job, float* logits) const;
 
     Design design;
     LayerRoles roles;

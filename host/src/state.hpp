@@ -68,7 +68,7 @@ public:
     Device device;
     LoadedManifest manifest;
     bool full_elf;
-    std::unique_ptr<Context> context;
+    std::shared_ptr<Context> context;  // that of all designs on its array
     Streams streams;
 
     const sequence::Program& program() const { return manifest.source.program; }
@@ -76,6 +76,8 @@ public:
     const sequence::Operand& operand(const std::string& name) const;
 };
 
+/// ArgumentError unless two designs are on one array.
+void check_array(const DesignState& one, const DesignState& other);
 /// The parameters of sizes by name: those that are given, and 0 for leading dimensions that are not. ArgumentError for names
 /// that are no parameters.
 sequence::SomeParameters some_parameters(const DesignState& design, const Sizes& sizes);
@@ -163,7 +165,7 @@ public:
     void send();
     /// Makes what the device wrote visible to the user; the run has ended.
     void receive();
-    Placed& operand(const std::string& name) {
+    Placed& operand(const std::string& name) const {
         return *operands[static_cast<std::size_t>(&design->operand(name) - design->program().operands.data())];
     }
     Memory& memory_of(const Placed& placed) const { return *memory[placed.layout.operand().argument]; }

@@ -63,10 +63,20 @@ public:
         return made;
     }
 
+    /// The job of a model's end behind a layer's, where that leaves what it takes: there for all sizes.
+    const Job& end(const PackedHead& head, const Job& layer) {
+        std::vector<const void*> places;
+        for (const char* role : {"states", "product", "product_scales"})
+            places.push_back(Elements(layer, design_->roles.made.at(role)).first());
+        if (!end_ || end_->second != places) end_.emplace(head.beside(layer, design_->roles), places);
+        return end_->first;
+    }
+
 private:
     const PackedLayers* design_;
     std::vector<Job> largest_;
     std::vector<std::array<Elements, 2>> rows_;
+    std::optional<std::pair<Job, std::vector<const void*>>> end_;  // and where it finds what is carried
 };
 
 class TextState {
@@ -94,23 +104,27 @@ public:
         return nullptr;
     }
 
-    void run(const PackedLayers& design, const float* x, std::size_t tokens, float* y,
+    /// `logits`, unless null, come by the same list where one has both.
+    void run(const PackedLayers& design, const float* x, std::size_t tokens, float* y, float* logits,
              std::chrono::milliseconds timeout) {
+        const PackedHead* const head = logits == nullptr ? nullptr : &end_of_model();
+        const bool together = head != nullptr && !design.several && head->on_array_of(design);
         const Sizes sizes = *design.sizes(tokens, tokens_);
         Cache& cache = ready(design, sizes);
-        const std::vector<Job> jobs = cache.jobs(sizes);
+        std::vector<Job> jobs = cache.jobs(sizes);
         begin(design, jobs.front(), x, tokens);
+        if (together) jobs.push_back(cache.end(*head, jobs.front()));
         Batch::of(design.design, jobs).run(timeout);
         end(design, jobs.front(), tokens, y);
         tokens_ = cache.held = tokens_ + tokens;
+        if (together) return head->read(jobs.back(), logits);
+        if (head != nullptr) this->logits(logits, nullptr, timeout);
     }
 
     /// Of states that ran elsewhere, or of what the last layer left here.
     void logits(float* logits, const float* x, std::chrono::milliseconds timeout) {
-        if (layers_->vocabulary() == 0)
-            throw ArgumentError("the model's end is not packed; give a composition of it, and call end");
+        const PackedHead& head = end_of_model();
         if (x == nullptr && !last_) throw ArgumentError("the last token ran elsewhere; give its states");
-        const PackedHead& head = *layers_->head;
         if (!head_) head_.emplace(head.design, head.sizes(), JobOptions{{}, {*head.weights}});
         const std::size_t width = layers_->width;
         const Carried given = x == nullptr ? *last_ : Carried{{x, x + width}, std::vector<float>(width), {0}};
@@ -136,6 +150,12 @@ public:
     }
 
 private:
+    const PackedHead& end_of_model() const {
+        if (layers_->vocabulary() == 0)
+            throw ArgumentError("the model's end is not packed; give a composition of it, and call end");
+        return *layers_->head;
+    }
+
     /// The cache of a composition, with all that is held so far and room for a problem.
     Cache& ready(const PackedLayers& design, Sizes sizes) {
         Cache& cache = &caches_.front().design() == &design ? caches_.front() : caches_.back();
@@ -207,12 +227,16 @@ std::size_t Text::tokens() const { return state_->tokens(); }
 bool Text::takes(std::size_t tokens) const { return state_->runs(tokens) != nullptr; }
 
 void Text::run(const float* x, std::size_t tokens, float* y, std::chrono::milliseconds timeout) {
+    run(x, tokens, y, nullptr, timeout);
+}
+
+void Text::run(const float* x, std::size_t tokens, float* y, float* logits, std::chrono::milliseconds timeout) {
     const PackedLayers* const design = state_->runs(tokens);
     if (design == nullptr)
         throw ArgumentError(concat("no composition runs ", tokens, " tokens behind ", state_->tokens(),
                                    "; run them elsewhere, and give their keys and values to the text"));
     if (x == nullptr) throw ArgumentError("x is NULL; give states of all tokens");
-    state_->run(*design, x, tokens, y, timeout);
+    state_->run(*design, x, tokens, y, logits, timeout);
 }
 
 void Text::logits(float* logits, const float* x, std::chrono::milliseconds timeout) {

@@ -5,10 +5,7 @@
 #include <cstring>
 #include <exception>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -135,7 +132,7 @@ constexpr const char* memory_help = "free memory, or raise the limit of locked m
 /// A hardware context: memory is what it differs in by image, and how a run is made.
 class XrtContext : public Context {
 public:
-    XrtContext(xrt::device device, std::shared_ptr<xrt::hw_context> context)
+    XrtContext(xrt::device device, xrt::hw_context context)
         : device_(std::move(device)), context_(std::move(context)) {}
 
     std::shared_ptr<Buffer> allocate(std::size_t argument, std::size_t bytes) final {
@@ -148,7 +145,7 @@ public:
     }
     std::unique_ptr<Command> batch(const std::vector<Command*>& commands) final {
         return guarded<DeviceError>("preparing the batch", "load the design again",
-                                    [&] { return std::make_unique<XrtBatch>(*context_, commands); });
+                                    [&] { return std::make_unique<XrtBatch>(context_, commands); });
     }
 
 protected:
@@ -163,7 +160,7 @@ protected:
     }
 
     xrt::device device_;
-    std::shared_ptr<xrt::hw_context> context_;
+    xrt::hw_context context_;
 };
 
 constexpr unsigned opcode_run = 3;  // of the firmware's DPU kernels: run an instruction stream
@@ -191,39 +188,27 @@ void check_kernel(const xrt::xclbin& xclbin, const Image& image) {
     }
 }
 
-/// The contexts of xclbins that are open. Designs of one image share one, as compositions that run where another is loaded:
-/// contexts of their own would take turns, a load each time. A design that is loaded again gets another one.
-class Contexts {
-public:
-    /// register_xclbin, since load_xclbin is not supported on NPUs.
-    std::shared_ptr<xrt::hw_context> open(xrt::device& device, const Image& image) {
-        const xrt::xclbin xclbin = read_xclbin(image.path);
-        check_kernel(xclbin, image);
-        const std::scoped_lock lock(guard_);
-        Opened& opened = by_image_[xclbin.get_uuid().to_string()];
-        auto found = opened.context.lock();
-        if (found && opened.designs.insert(image.manifest.design).second) return found;
-        found = guarded<DeviceError>(image.path + ": the device does not load it", "run 'xrt-smi examine' and 'dmesg'", [&] {
-            device.register_xclbin(xclbin);
-            return std::make_shared<xrt::hw_context>(device, xclbin.get_uuid());
-        });
-        opened = {found, {image.manifest.design}};
-        return found;
-    }
-
-private:
-    struct Opened {
-        std::weak_ptr<xrt::hw_context> context;
-        std::set<std::string> designs;
-    };
-    std::mutex guard_;
-    std::map<std::string, Opened> by_image_;
-};
+/// register_xclbin, since load_xclbin is not supported on NPUs.
+xrt::hw_context open_xclbin(xrt::device& device, const Image& image) {
+    const xrt::xclbin xclbin = read_xclbin(image.path);
+    check_kernel(xclbin, image);
+    return guarded<DeviceError>(image.path + ": the device does not load it", "run 'xrt-smi examine' and 'dmesg'", [&] {
+        device.register_xclbin(xclbin);
+        return xrt::hw_context(device, xclbin.get_uuid());
+    });
+}
 
 class XclbinContext final : public XrtContext {
 public:
-    XclbinContext(xrt::device device, Contexts& contexts, const Image& image)
-        : XrtContext(device, contexts.open(device, image)), kernel_(*context_, image.manifest.kernel) {}
+    XclbinContext(xrt::device device, const Image& image)
+        : XrtContext(device, open_xclbin(device, image)),
+          name_(image.manifest.kernel),
+          kernel_(context_, name_) {}
+
+    bool admits(const Image& image) override {
+        check_kernel(read_xclbin(image.path), image);
+        return image.manifest.kernel == name_;
+    }
 
     std::shared_ptr<Buffer> instructions(const std::vector<std::uint32_t>& words) override {
         return guarded<DeviceError>("allocating the instruction stream", memory_help, [&] {
@@ -258,18 +243,19 @@ private:
         return memory ? xrt::bo(device_, memory, bytes, flags, group) : xrt::bo(device_, bytes, flags, group);
     }
 
+    std::string name_;
     xrt::kernel kernel_;
 };
 
 constexpr const char* rebuild = "build the design again with format=elf";
 
-std::shared_ptr<xrt::hw_context> open_elf(const xrt::device& device, const Image& image) {
+xrt::hw_context open_elf(const xrt::device& device, const Image& image) {
     const xrt::elf elf = guarded<FileError>(image.path, rebuild, [&] { return xrt::elf(image.path); });
     if (!elf.is_full_elf()) {
         throw FileError(image.path + ": holds instructions only, no array configuration; " + rebuild);
     }
     return guarded<DeviceError>(image.path + ": the device does not load it", "run 'xrt-smi examine' and 'dmesg'",
-                                [&] { return std::make_shared<xrt::hw_context>(device, elf); });
+                                [&] { return xrt::hw_context(device, elf); });
 }
 
 class ElfContext final : public XrtContext {
@@ -283,7 +269,7 @@ public:
     std::unique_ptr<Command> command(const Stream& stream, const Arguments& arguments) override {
         const std::string name = kernel_ + ":" + stream.sequence;
         return guarded<ManifestError>(name, rebuild, [&] {
-            const xrt::ext::kernel kernel(*context_, name);
+            const xrt::ext::kernel kernel(context_, name);
             return std::make_unique<XrtCommand>([kernel, arguments] { return run_of(kernel, 0, arguments); });
         });
     }
@@ -308,13 +294,12 @@ public:
 
     std::unique_ptr<Context> load(const Image& image) override {
         if (image.full_elf) return std::make_unique<ElfContext>(device_, image);
-        return std::make_unique<XclbinContext>(device_, contexts_, image);
+        return std::make_unique<XclbinContext>(device_, image);
     }
 
 private:
     xrt::device device_;
     std::string name_;
-    Contexts contexts_;
 };
 
 bool is_index(const std::string& name) {

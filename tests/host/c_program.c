@@ -125,6 +125,15 @@ static void run_jobs(const bdforge_design* design) {
     expect(bdforge_resident_place(b, "B", weights, sizeof weights, 0), BDFORGE_OK, "");
     const bdforge_parts parts = {mkn, 3, memory, 1, &b, 1};
     expect(bdforge_job_create(design, &parts, &job), BDFORGE_OK, "");
+    const bdforge_place places[] = {{"A", "A"}, {"C", "C"}}, odd[] = {{"A", "C"}};
+    const bdforge_parts no_memory = {mkn, 3, NULL, 0, &b, 1};
+    expect(bdforge_job_create_beside(job, design, &parts, places, 2, &beside), BDFORGE_ARGUMENT, "takes no memory");
+    expect(bdforge_job_create_beside(job, design, &no_memory, odd, 1, &beside), BDFORGE_ARGUMENT, "does not lie where");
+    expect(bdforge_job_create_beside(job, design, &no_memory, NULL, 1, &beside), BDFORGE_ARGUMENT, "places is NULL");
+    expect(bdforge_job_create_beside(job, design, &no_memory, places, 2, &beside), BDFORGE_OK, "");
+    expect(bdforge_job_memory(beside, "A", &place, &stride), BDFORGE_OK, "");
+    require(place == own_a && stride == K, "memory of the job beside");
+    bdforge_job_free(beside);
     bdforge_weights_free(b);
     expect(bdforge_job_memory(job, "A", &place, &stride), BDFORGE_OK, "");
     require(place == own_a && stride == K, "memory of the caller");

@@ -93,7 +93,7 @@ static void end(bdforge_layers* layers) {
     expect(bdforge_layers_add(layers, NULL, 0), BDFORGE_STATE, "the model's end is there already");
 }
 
-/* Logits behind the last token of a piece; of zeros where it ran elsewhere. */
+/* Logits behind the last token of a piece, which are there where it ran here; of zeros where it ran elsewhere. */
 static void last_logits(bdforge_layers* layers, bdforge_text* text, int piece, int elsewhere) {
     const size_t rows = bdforge_layers_vocabulary(layers);
     static const float zeros[FLOATS_MOST];
@@ -104,11 +104,14 @@ static void last_logits(bdforge_layers* layers, bdforge_text* text, int piece, i
     float* const made = logits + (size_t)piece * rows;
     require(piece < PIECES_MOST, "pieces");
     if (elsewhere) expect(bdforge_text_logits(text, NULL, made, 1000), BDFORGE_ARGUMENT, "the last token ran elsewhere");
-    good(bdforge_text_logits(text, elsewhere ? zeros : NULL, made, 1000000));
+    float again[FLOATS_MOST / 64];
+    require(rows <= sizeof again / sizeof *again, "vocabulary");
+    good(bdforge_text_logits(text, elsewhere ? zeros : NULL, elsewhere ? made : again, 1000000));
+    require(elsewhere || memcmp(again, made, rows * sizeof *made) == 0, "logits of one list, or of two");
 }
 
 /* The next tokens, which run here, or ran elsewhere. */
-static void next(bdforge_text* text, size_t tokens, int elsewhere) {
+static void next(bdforge_text* text, size_t tokens, int elsewhere, float* ends) {
     const size_t first = bdforge_text_tokens(text), size = model.of.key_heads * model.of.head_size;
     const float *keys[LAYERS_MOST], *values[LAYERS_MOST];
     for (size_t layer = 0; layer < model.layers; ++layer)
@@ -121,7 +124,10 @@ static void next(bdforge_text* text, size_t tokens, int elsewhere) {
         return;
     }
     require(bdforge_text_takes(text, tokens), "it does not take so many");
-    good(bdforge_text_run(text, x + first * model.hidden, tokens, y + first * model.hidden, 1000000));
+    const float* const from = x + first * model.hidden;
+    float* const to = y + first * model.hidden;
+    good(ends == NULL ? bdforge_text_run(text, from, tokens, to, 1000000)
+                      : bdforge_text_next(text, from, tokens, to, ends, 1000000));
 }
 
 int main(int count, char** words) {
@@ -152,7 +158,8 @@ int main(int count, char** words) {
     good(bdforge_text_create(layers, (size_t)atoi(words[4]), &text));
     good(bdforge_text_read(text, 0, 0, 0, k[0], v[0]));
     for (int i = 5; i < count; ++i) {
-        next(text, (size_t)atoi(words[i]), words[i][0] == '+');
+        next(text, (size_t)atoi(words[i]), words[i][0] == '+',
+             ends ? logits + (size_t)(i - 5) * bdforge_layers_vocabulary(layers) : NULL);
         last_logits(layers, text, i - 5, words[i][0] == '+');
     }
     if (ends) keep(-1, "logits", logits, (size_t)(count - 5) * bdforge_layers_vocabulary(layers));

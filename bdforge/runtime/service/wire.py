@@ -1,7 +1,7 @@
 """What hosts and the device server say to each other, version 3.
 
 Packets of a Unix socket of type SOCK_SEQPACKET, of little-endian words of 32 bits unless stated; addresses, bytes and
-offsets have 64. A connection is one loaded design; a program that loads two has two.
+offsets have 64. A connection is one array: that of a loaded design, and of others of its image that the program loads.
 
 - `OPEN`: 1, version, then text: the manifest's absolute path, or none to ask whether a server is there. With a file,
   that holds the PDI of a hardware context, the text is the array's name in MLIR and the paths of images that the PDI

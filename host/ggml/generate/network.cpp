@@ -57,11 +57,11 @@ std::vector<float> Network::by_layers(const std::vector<std::int32_t>& tokens) {
     const auto count = static_cast<std::int64_t>(tokens.size()), hidden = model_.config.hidden;
     const std::vector<float> x = computed(
         count, [&](Graph& graph) { return graph.embedded(model_, graph.given(GGML_TYPE_I32, tokens.data(), count)); });
-    std::vector<float> y(vocabulary_ == 0 ? x.size() : 0);
-    ++(past_ == 0 ? places_.prompts : places_.tokens);
-    text_->run(x.data(), tokens.size(), y.empty() ? nullptr : y.data(), patience_);
+    std::vector<float> y(vocabulary_ == 0 ? x.size() : 0), found(vocabulary_);
+    ++(past_ == 0 ? places_.prompts : places_.tokens), places_.heads += !found.empty();
+    text_->run(x.data(), tokens.size(), y.empty() ? nullptr : y.data(), found.empty() ? nullptr : found.data(), patience_);
     past_ += count;
-    if (vocabulary_ != 0) return by_head(nullptr);
+    if (!found.empty()) return found;
     const float* const last = y.data() + (count - 1) * hidden;
     return computed(1, [&](Graph& graph) { return graph.logits(model_, graph.given(GGML_TYPE_F32, last, hidden)); });
 }
@@ -83,7 +83,7 @@ std::vector<float> Network::by_products(const std::vector<std::int32_t>& tokens)
     return vocabulary_ == 0 ? found : by_head(found.data());
 }
 
-/// By the array, of what its layers left, or of states that were made here.
+/// By the array, of states that were made here.
 std::vector<float> Network::by_head(const float* x) {
     std::vector<float> found(vocabulary_);
     text_->logits(found.data(), x, patience_);

@@ -94,6 +94,13 @@ public:
     /// time together, and outside of batches one runs at a time. ArgumentError for an operand that `residents` hold.
     Job beside(const std::vector<std::string>& operands, const std::vector<Resident>& residents = {}) const;
 
+    /// A job of another design on this array (of the same image, loaded on the same Device), some of whose `operands` stand
+    /// where this job has those that they name: so in a batch it reads what this one left, without a copy. All that lies with
+    /// one in a buffer is named. As of the other `beside`, one runs at a time. ArgumentError for operands that are not there,
+    /// or lie otherwise there, and for a design on another array.
+    Job beside(const Design& design, const Sizes& sizes, const std::map<std::string, std::string>& operands,
+               const std::vector<Resident>& residents = {}) const;
+
     /// Another job in the same memory with the same residents, of other sizes; those that are left out stay. Operands begin
     /// where this one's do if what lies before them has one size: so a cache at the start of a buffer grows from run to run,
     /// in the memory of the largest job. As of `beside`, one runs at a time. ArgumentError where memory is too small, or
@@ -136,7 +143,7 @@ private:
     std::shared_ptr<JobState> state_;
 };
 
-/// Several jobs of one design, submitted 24 at a time and run in order (XRT's runlists). While it runs, they cannot.
+/// Several jobs of designs on one array, submitted 24 at a time and run in order (XRT's runlists). While it runs, they cannot.
 ///
 /// Jobs may have memory in common (`Job::beside`, residents, the caller's): each reads what those before it wrote. What is
 /// placed is placed for all, before the first one runs; what is fetched is what the last one left. So of an argument that
@@ -146,7 +153,8 @@ private:
 /// or one before it, reads: that is a RunError, and what was placed there may be gone.
 class Batch {
 public:
-    /// ArgumentError for none, for one that stands twice (`Job::beside` makes another), and for jobs of another design.
+    /// ArgumentError for none, for one that stands twice (`Job::beside` makes another), and for jobs of designs
+    /// on another array than `design`: one image that is loaded on one Device is one array.
     Batch(const Design& design, const std::vector<Gemm*>& gemms);
     static Batch of(const Design& design, const std::vector<Job>& jobs);
     Batch(Batch&&) noexcept = default;

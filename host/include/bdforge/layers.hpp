@@ -91,6 +91,12 @@ public:
     /// memory: begin another text then.
     void run(const float* x, std::size_t tokens, float* y, std::chrono::milliseconds timeout = default_timeout);
 
+    /// The same, and logits behind the last of the tokens, as many as the vocabulary has. Where one token's composition and that
+    /// of the model's end are on one array, one list has both, so the host moves nothing between them: all designs of one
+    /// image on one Device are. Faults of both.
+    void run(const float* x, std::size_t tokens, float* y, float* logits,
+             std::chrono::milliseconds timeout = default_timeout);
+
     /// Logits, as many as the vocabulary has tokens, behind the last token that `run` took; or of `x`, states behind the
     /// last layer of one that ran elsewhere, width of them. ArgumentError where the model's end was not packed, and for no
     /// `x` where the last token ran elsewhere; TimeoutError and RunError as Job::run.

@@ -333,7 +333,7 @@ UNIT_CASE("gemm", batches_of_wrong_members_are_refused) {
     Gemm gemm(design, 20, weights);
     check_contains(message_of<ArgumentError>([&] { Batch(design, std::vector<Gemm*>{}); }), "at least one");
     check_contains(message_of<ArgumentError>([&] { Batch(design, {&gemm, &gemm}); }), "stands twice");
-    check_contains(message_of<ArgumentError>([&] { Batch(other, {&gemm}); }), "jobs of one design");
+    check_contains(message_of<ArgumentError>([&] { Batch(other, {&gemm}); }), "small is not loaded on the array of small; load designs of one");
     check_contains(message_of<ArgumentError>([&] { Gemm(other, 20, weights); }), "packed for another design");
     Batch batch(design, {&gemm}), again(design, {&gemm});
     const auto refused = [&] { check_contains(message_of<StateError>([&] { batch.run(); }), "is running; wait for it before the batch"); };

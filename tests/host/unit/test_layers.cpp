@@ -163,6 +163,59 @@ UNIT_CASE("layers", logits_are_of_what_the_last_layer_left) {
     check_contains(unit::message_of<StateError>([&] { tiny::end(shared_layers); }), "a text uses these layers");
 }
 
+UNIT_CASE("layers", one_list_makes_a_tokens_logits) {
+    const auto script = std::make_shared<unit::Script>();
+    const std::vector<float> x = tiny::random_states(40);
+    const std::vector<std::string> names{"bitnet", "bitnet_token", "bitnet_head"};
+    const Layers apart_layers = tiny::packed(unit::scripted_device(script), names), shared_layers = tiny::packed(unit::emulated_device(), names);
+    for (const Layers& made : {apart_layers, shared_layers}) tiny::end(made);
+    Text apart(apart_layers, 16), shared(shared_layers, 16);
+    for (const std::size_t tokens : {15, 1, 1, 3, 1}) {  // memory of 16 is full, and a prompt's layers are on another array
+        const std::string which = std::to_string(tokens) + " behind " + std::to_string(apart.tokens());
+        std::vector<float> y(tokens * tiny::hidden), logits(tiny::vocabulary);
+        script->batches.clear();
+        apart.run(x.data() + apart.tokens() * tiny::hidden, tokens, y.data(), logits.data());
+        check_equal(script->batches, {tokens == 1 ? tiny::layers + 1 : tiny::layers}, "commands of lists of " + which);
+        check_equal(y, tiny::next(shared, x, tokens), "states of " + which);
+        check_equal(logits, tiny::logits(shared), "logits of " + which);
+        check_equal(logits, tiny::logits(apart), "logits once more of " + which);
+    }
+    check_equal(tiny::kept(apart), tiny::kept(shared), "keys and values");
+    Text without(tiny::packed(unit::emulated_device(), {"bitnet"}));
+    std::vector<float> logits(tiny::vocabulary);
+    check_contains(unit::message_of<ArgumentError>([&] { without.run(x.data(), 3, nullptr, logits.data()); }), "the model's end is not packed");
+    check_equal(without.tokens(), 0U, "tokens of a text that was refused");
+}
+
+UNIT_CASE("layers", a_job_stands_where_another_designs_has_its_operands) {
+    const Device device = unit::emulated_device();
+    const auto loaded = [](const Device& on, const std::string& name) { return Design::load(on, unit::data_folder() + "/" + name + "/" + name); };
+    const Design token = loaded(device, "bitnet_token"), head = loaded(device, "bitnet_head"), several = loaded(device, "bitnet");
+    const Sizes sizes{{"tokens", 1}, {"vocabulary", tiny::vocabulary}};
+    const Job layer(token, {{"keys", 19}});
+    const std::map<std::string, std::string> carried{{"x", "y"}, {"sums", "down_sums"}, {"scales", "f_scales"}};
+    const Job end = layer.beside(head, sizes, carried);
+    for (const auto& [own, theirs] : carried) {
+        Job writes = end;
+        check_equal(static_cast<const void*>(writes.memory(own)) == layer.memory(theirs), true, own + " is " + theirs);
+    }
+    check_equal(end.memory("logits") == layer.memory("k"), false, "memory of its own");
+    Batch::of(token, {layer, end}).run();
+    Batch::of(head, {end, layer}).run();
+    const auto refused = [&](const Design& design, const std::map<std::string, std::string>& operands, const char* says) {
+        check_contains(unit::message_of<ArgumentError>([&] { layer.beside(design, sizes, operands); }), says);
+    };
+    refused(head, {{"x", "y"}}, "operand sums of bitnet_head 1x64 on emulated lies in one buffer with others that are to stand where");
+    refused(head, {{"x", "down_sums"}, {"sums", "y"}, {"scales", "f_scales"}}, "it is bf16[128] from byte 0 on, that one bf16[128] from byte 256 on; give them");
+    refused(head, {{"x", "k"}, {"sums", "down_sums"}, {"scales", "f_scales"}}, "does not lie where bitnet_token 19 on emulated has k");
+    refused(head, {{"x", "z"}}, "has no operand z");
+    refused(head, {{"h", "y"}}, "operand h");
+    refused(loaded(device, "bitnet_head"), carried, "bitnet_head is not loaded on the array of bitnet_token; load designs of one image");
+    refused(loaded(unit::emulated_device(), "bitnet_head"), carried, "bitnet_head is not loaded on the array of bitnet_token");
+    check_contains(unit::message_of<ArgumentError>([&] { Batch::of(several, {layer}); }), "bitnet_token is not loaded on the array of bitnet;");
+    check_contains(unit::message_of<ArgumentError>([&] { Job(token, {{"keys", 16}}).beside(head, {{"tokens", 1}, {"vocabulary", 0}}, carried); }), "bitnet_head");
+}
+
 UNIT_CASE("layers", a_head_that_is_not_finite_is_refused) {
     const Layers made = tiny::packed(unit::emulated_device(), {"bitnet_token", "bitnet_head"});
     const std::vector<float> norm(tiny::hidden, 1.0F);

@@ -252,17 +252,25 @@ UNIT_CASE("xrt", designs_of_one_image_share_its_context) {
     const Device device = npu.device();
     LoadedManifest other = load_manifest(unit::data_folder() + "/small/manifest.json");
     other.design = "beside";
-    const auto one = device.backend().load(npu.image());
-    const auto beside = device.backend().load({"small.xclbin", false, other});
+    LoadedManifest elsewhere = other, larger = other;
+    elsewhere.files.at("xclbin").sha256 = "0";
+    larger.design = "larger", larger.source.program.arguments.resize(6);
+    const auto one = device.backend().open(npu.image());
+    const auto beside = device.backend().open({"small.xclbin", false, other});
     check_equal(npu->contexts, 1U, "contexts of two designs of an image");
-    const auto apart = device.backend().load({"apart.xclbin", false, other});
+    check_equal(one == beside, true, "one array");
+    const auto apart = device.backend().open({"apart.xclbin", false, elsewhere});
     check_equal(npu->contexts, 2U, "contexts of two images");
-    auto again = device.backend().load(npu.image());
+    const auto again = device.backend().open(npu.image());
     check_equal(npu->contexts, 3U, "contexts of a design that is loaded twice");
-    const auto shared = device.backend().load({"small.xclbin", false, other});
+    const auto shared = device.backend().open({"small.xclbin", false, other});
     check_equal(npu->contexts, 3U, "contexts: a design beside joins the last one");
+    check_equal(shared == again, true, "the last one");
     check(command_of(*shared) != nullptr, "it runs there");
-    { const auto alone = npu.device().backend().load({"small.xclbin", false, other}); }
+    check_contains(message_of<ManifestError>([&] { device.backend().open({"small.xclbin", false, larger}); }), "the design needs 9");
+    larger.source = other.source, larger.kernel = "OTHER";
+    check_contains(message_of<ManifestError>([&] { device.backend().open({"small.xclbin", false, larger}); }), "names kernel OTHER");
+    { const auto alone = npu.device().backend().open({"small.xclbin", false, other}); }
     check_equal(npu->contexts, 4U, "contexts of another device");
 }
 

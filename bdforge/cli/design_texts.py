@@ -1,5 +1,6 @@
 """The MLIR that commands read: a text as it is, or what any other producer's file makes."""
 
+from os.path import isdir
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,9 @@ from bdforge.operators import document_at, document_name, render
 
 DesignFile = Annotated[
     Path,
-    typer.Argument(help="MLIR text; or a design's spec or document (.toml, .py, - on standard input)."),
+    typer.Argument(
+        help="MLIR text; or a design's spec or document (.toml, .py, - on standard input), or its built folder."
+    ),
 ]
 SpecProduct = Annotated[
     str | None,
@@ -31,8 +34,8 @@ SpecProduct = Annotated[
 
 
 def is_made(design: Path) -> bool:
-    """Whether a file says a design in another form than MLIR."""
-    return design.suffix in (".toml", ".py") or str(design) == STDIN
+    """Whether a file, or a built design's folder, says a design in another form than MLIR."""
+    return design.suffix in (".toml", ".py") or str(design) == STDIN or isdir(design)
 
 
 def named_text(
@@ -62,8 +65,10 @@ def module_of(design: Path, device: str | None = None, shape: list[str] | None =
 def rendered(
     design: Path, device: str, shape: list[str] | None = None, wait: str | None = None, in_flight: int | None = None
 ) -> str:
-    """The MLIR of a spec, document, template's file or Python's `DESIGN`, with sequences of the sizes of `shape`."""
-    if not (shape or wait or in_flight is not None) and (text := _as_written(design)) is not None:
+    """The MLIR of a spec, document, template's file, Python's `DESIGN` or built design's folder, with sequences of the
+    sizes of `shape`."""
+    as_is = not (shape or wait or in_flight is not None or isdir(design))
+    if as_is and (text := _as_written(design)) is not None:
         return text
     return render(*planned(design, device, shape, wait, in_flight))
 

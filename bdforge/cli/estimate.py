@@ -25,6 +25,7 @@ from bdforge.cli.options import (
     problems,
     problems_of,
 )
+from bdforge.cli.plan import check_product
 from bdforge.cli.progress import counting
 from bdforge.common.files import FileError, read_bytes, read_text
 from bdforge.common.messages import clip, listed
@@ -247,8 +248,7 @@ def _spec(design: Path, device: str, power: str | None, dispatch: str) -> tuple[
     if not design.is_dir():
         return load_spec(design), _where(device, power, dispatch)
     manifest = BuiltDesign.load(design).manifest
-    if device not in (manifest.device, DEFAULT_PRODUCT):
-        raise typer.BadParameter(f"{design} was built for {manifest.device}; leave --device {device} out")
+    check_product(design, manifest.device, device)
     return plan_of(manifest, design).spec, _where(manifest.device, power, dispatch)
 
 

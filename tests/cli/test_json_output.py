@@ -114,7 +114,7 @@ def test_an_image_is_left_to_explain(run):
 
 UNREADABLE = {
     "nothing.mlir": (None, "nothing.mlir: cannot be read: No such file or directory"),
-    "folder.mlir": (..., "folder.mlir: cannot be read: Is a directory"),
+    "folder.mlir": (..., "folder.mlir/manifest.json: there is no such file; build the design first"),
     "empty.mlir": (b"", "empty.mlir:1:1: this text holds no operation"),
     "bytes.mlir": (b"module {\n\xff\xfe}", "bytes.mlir: cannot be read: not UTF-8 text (byte 0xff in line 2)"),
     "syntax.mlir": (b"module {\n  aie.device(npu2) {\n    %t = aie.tile(0 2)\n  }\n}\n", "syntax.mlir:3:21: Expected"),

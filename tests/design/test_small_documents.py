@@ -117,6 +117,15 @@ def copying(text: str) -> Program:
     return program_of(tomllib.loads(text), text, "d.toml", around=lambda: BESIDE)
 
 
+@pytest.mark.parametrize(
+    "never", ["{ if = 0, body = [STEP] }", "{ if = 1, body = [], else = [STEP] }", '{ if = "2 < 1", body = [STEP] }']
+)
+def test_what_a_number_decides_never_runs(never: str):
+    step = '{ step = "never", body = [{ lock = "go_0", value = 1 }] }'
+    more = COPY.replace("sequence.body = [", f"sequence.body = [\n  {never.replace('STEP', step)},")
+    assert copying(more).do == copying(COPY).do
+
+
 def test_a_sequence_of_any_size_is_the_program_that_python_writes():
     build = Builder(["n"], in_flight=4)
     n = build.parameter("n")

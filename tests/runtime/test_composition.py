@@ -419,6 +419,23 @@ def test_the_command_builds_what_bdforge_run_runs(built: Path, tmp_path: Path):
     assert "within its bound" in done.output
 
 
+def test_commands_take_the_folder_of_a_built_design(built: Path, tmp_path: Path):
+    folder, (problem, *_) = str(built / "norm"), BuiltDesign.load(built / "norm").manifest.problems
+    rendered = invoke(["render", folder]).output
+    assert rendered.startswith(BuiltDesign.load(folder).mlir.removesuffix("  }\n}\n"))  # these have no sequences
+    assert rendered.count("aie.runtime_sequence") == len(BuiltDesign.load(folder).manifest.problems)
+    spec = tmp_path / "norm.toml"
+    spec.write_text(invoke(["plan", folder]).output)
+    spec.write_text(invoke(["plan", str(spec)]).output)  # without what never runs
+    assert invoke(["plan", str(spec)]).output == spec.read_text()
+    shape = "x".join(map(str, problem.sizes.values()))
+    assert invoke(["plan", folder, "--shape", shape]).output == invoke(["plan", str(spec), "--shape", shape]).output
+    assert invoke(["verify", folder]).exit_code == 0
+    assert "leave --device phoenix out" in " ".join(invoke(["show", folder, "--device", "phoenix"]).output.split())
+    layer = built / "layer"
+    assert f"take one of theirs, or its image, {layer / 'layer.xclbin'}" in str(invoke(["show", str(layer)]).exception)
+
+
 def test_a_composition_is_no_design(tmp_path: Path):
     (tmp_path / "alone.toml").write_text(FILE)
     with pytest.raises(SpecError, match="is a composition of designs, no design; bdforge compose builds it"):

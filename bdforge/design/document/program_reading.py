@@ -324,7 +324,7 @@ SEQUENCE = Table(
         "let": Key(_texts, ()),
         "arguments": Key(_items, ()),
         "requires": Key(_items, ()),
-        "body": Key(_statements, ()),
+        "body": Key(_statements, []),
     },
     "table",
 )
@@ -373,7 +373,7 @@ STATEMENTS: Mapping[str, Table] = {
         "So many turns; `index` is the turn's number.",
         {"loop": Key(value), "index": Key(plain, "turn"), "body": Key(_statements)},
     ),
-    "if": Table("Where a value is not 0.", {"if": Key(value), "body": Key(_statements), "else": Key(_statements, ())}),
+    "if": Table("Where a value is not 0.", {"if": Key(value), "body": Key(_statements), "else": Key(_statements, [])}),
     "step": Table(
         "Tasks and writes under way together, until the tokens of `awaits` came; `step` tells what they do.",
         {"step": Key(pieces), "awaits": Key(many(WAIT), ()), "body": Key(_statements)},

@@ -96,14 +96,15 @@ def floats(file: Path, *shape: int) -> np.ndarray:
     return np.frombuffer(file.read_bytes(), np.float32).reshape(shape)
 
 
+@pytest.mark.daily("memory is full twice", "with a head", "begun elsewhere")
 @pytest.mark.parametrize(
     ("designs", "room", "pieces"),
     [
-        ((PROMPT, TOKEN), 16, ["3", "12", "1", "1", "14", "1", "1"]),  # memory is full twice
-        ((HEAD, TOKEN, PROMPT), 64, ["17", "1", "2"]),
-        ((TOKEN, PROMPT), 1024, ["37", "1", "5", "1", "2"]),
-        ((PROMPT,), 5, ["1", "7", "1", "30"]),
-        ((TOKEN, HEAD), 1, ["+20", "1", "1", "+2"]),
+        pytest.param((PROMPT, TOKEN), 16, ["3", "12", "1", "1", "14", "1", "1"], id="memory is full twice"),
+        pytest.param((HEAD, TOKEN, PROMPT), 64, ["17", "1", "2"], id="with a head"),
+        pytest.param((TOKEN, PROMPT), 1024, ["37", "1", "5", "1", "2"], id="with room"),
+        pytest.param((PROMPT,), 5, ["1", "7", "1", "30"], id="prompts alone"),
+        pytest.param((TOKEN, HEAD), 1, ["+20", "1", "1", "+2"], id="begun elsewhere"),
     ],
 )
 def test_a_text_in_pieces_has_pythons_bits(
@@ -171,9 +172,9 @@ def refused(built: Built, folder: Path, designs: Sequence[Path], status: int, re
     [
         ({"gate": "silu"}, "design bitnet: none of its products has the gate silu of this model"),
         ({"eps": 1e-6}, "has epsilon = 1e-05, this model 1e-06"),
-        ({"heads": (4, 1, 64)}, "design attention_bf16_bitnet has heads = 2, this model 4"),
-        ({"heads": (2, 2, 64)}, "has kv_heads = 1, this model 2"),
-        ({"heads": (2, 1, 32)}, "has head_dim = 64, this model 32"),
+        ({"heads": (2, 2, 64)}, "design attention_bf16_bitnet has heads = 4, this model 2"),
+        ({"heads": (4, 1, 64)}, "has kv_heads = 2, this model 1"),
+        ({"heads": (4, 2, 32)}, "has head_dim = 64, this model 32"),
     ],
 )
 def test_compositions_of_another_model_are_refused(built: Built, tmp_path: Path, changed: dict, reason: str):
@@ -222,4 +223,4 @@ def test_weights_that_do_not_fit_are_refused(built: Built, tmp_path: Path):
     )
     write_files(tmp_path, content)
     (tmp_path / "model").write_text((tmp_path / "model").read_text().replace(f" {TINY.ffn} ", " 192 "))
-    refused(built, tmp_path, designs, BDFORGE_ARGUMENT, "gate: 128 x 192 elements, where w_gate has 128 x 256")
+    refused(built, tmp_path, designs, BDFORGE_ARGUMENT, "gate: 256 x 192 elements, where w_gate has 256 x 512")

@@ -88,8 +88,8 @@ def test_keys_and_values_beside_what_layers_share_are_refused():
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"rms_norm_eps": 1e-6}, "epsilon = 1e-05, this model 1e-06"), ({"num_attention_heads": 4}, "heads = 2, .* 4"),
-        ({"num_key_value_heads": 2}, "kv_heads = 1, .* 2"), ({"head_dim": 32}, "head_dim = 64, .* 32"),
+        ({"rms_norm_eps": 1e-6}, "epsilon = 1e-05, this model 1e-06"), ({"num_attention_heads": 2}, "heads = 4, .* 2"),
+        ({"num_key_value_heads": 1}, "kv_heads = 2, .* 1"), ({"head_dim": 32}, "head_dim = 64, .* 32"),
         ({"hidden_act": "silu"}, "none of its products has the gate silu"), ({"vocab_size": 7}, None),
     ],
 )  # fmt: skip

@@ -31,12 +31,14 @@ def _core(column: int, row: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class TinyLayers:
-    """Sizes of a model. `designs` are the specs of a composition's designs by name, `form` is the composition."""
+    """Sizes of a model, by default the least that ggml's ternary files hold. `designs` are the specs of a composition's
+    designs by name, `form` is the composition.
+    """
 
-    hidden: int = 128
-    ffn: int = 256
-    heads: int = 2
-    kv: int = 1
+    hidden: int = 256
+    ffn: int = 512
+    heads: int = 4
+    kv: int = 2
     dim: int = 64
 
     def designs(self, name: str) -> dict[str, dict[str, Any]]:

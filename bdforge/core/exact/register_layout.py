@@ -1,6 +1,6 @@
 """Where registers lie in the fast executor: leaves that make up a composed register lie one after the other."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -70,11 +70,12 @@ class RegisterLayout:
         place %= FORWARDED
         return max((name for name, first in self.places.items() if first <= place), key=self.places.__getitem__)
 
-    def size_bytes(self, operand: Sequence[RegisterLeaf]) -> int:
+    def size_bytes(self, operand: tuple[RegisterLeaf, ...]) -> int:
         """Bytes of an operand."""
         return self.segments(operand)[-1].ends[1]
 
-    def segments(self, operand: Sequence[RegisterLeaf]) -> list[OperandSegment]:
+    @cache  # noqa: B019 - layouts stay, and a generation's operands are few
+    def segments(self, operand: tuple[RegisterLeaf, ...]) -> tuple[OperandSegment, ...]:
         """An operand's bytes, adjacent vector parts and words joined; words of fewer bits stay alone."""
         found: list[OperandSegment] = []
         words = all(leaf.bits <= _WORD_BITS for leaf in operand)
@@ -88,7 +89,7 @@ class RegisterLayout:
                 )
             else:
                 found.append(part)
-        return found
+        return tuple(found)
 
 
 def _bytes(leaf: RegisterLeaf) -> int:

@@ -57,7 +57,7 @@ class TranslatedProgram:
                 return
 
     def _add(self, pc: int) -> int:
-        data = self.code[checked(pc, self.code) :][:BUNDLE_BYTES]
+        data = self.code[checked(pc, self.code) : pc + BUNDLE_BYTES]
         try:
             found = bundle_rows(self.isa.generation, data, self.careful)
         except DecodeError:

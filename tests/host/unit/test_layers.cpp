@@ -17,7 +17,7 @@ using unit::check_contains, unit::check_equal;
 
 namespace tiny {
 
-constexpr std::size_t hidden = 128, inner = 256, heads = 2, key_heads = 1, size = 64, layers = 2, vocabulary = 64;
+constexpr std::size_t hidden = 256, inner = 512, heads = 4, key_heads = 2, size = 64, layers = 2, vocabulary = 64;
 
 /// A model's tensors; they live as long as it does.
 class Tensors {

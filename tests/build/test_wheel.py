@@ -52,7 +52,7 @@ def installed(wheel, tmp_path_factory) -> Callable[..., Run]:
     checked([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")])
     python = folder / "venv" / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", "-q"]
-    checked([*pip, str(wheel)])
+    checked([*pip, "--no-compile", str(wheel)])  # what is imported is compiled then
     place = Path(checked([str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip())
     (place / "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n")
     work = folder / "work"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import lcm
 
 from bd_patterns import Pattern
 from bdforge.design import (
@@ -40,35 +41,78 @@ class StreamKernel:
 
 def core_tile(tiling: StreamTiling, column: int, row: int, call: StreamKernel) -> Tile:
     """A core: once told of how many tiles, for each it waits for its inputs and room for outputs."""
-    return (_whole if tiling.chunks == 1 else _chunked)(tiling, column, row, call)
+    return (_whole if tiling.passes == 1 else _chunked)(tiling, column, row, call)
 
 
 def _whole(tiling: StreamTiling, column: int, row: int, call: StreamKernel) -> Tile:
-    """Of tiles that it holds."""
+    """Of tiles that it holds, or chunk by chunk of those that are cut freely."""
     locks = Locks(f"core_{column}_{row}")
-    ways = [
-        [_core_slots(tiling, store, locks, call.vector_bytes) for store in tiling.stores(streams)]
+    given, made = (
+        [_core_slots(tiling, store, locks, call.vector_bytes) for store in _core_stores(tiling, streams)]
         for streams in (tiling.inputs, tiling.outputs)
-    ]
-    given, made = ([slots for slots, _ in way] for way in ways)
-    kept = _held_slots(tiling, locks, call.vector_bytes)
+    )
+    cut = [_core_slots(tiling, (s,), locks, call.vector_bytes) for s in tiling.held if tiling.repeats]
+    kept = [] if tiling.repeats else _held_slots(tiling, locks, call.vector_bytes)
     parameters = Parameters.of(locks, "tiles", ["tiles"])
+    taken, held, room = ([slots for slots, _ in some] for some in (given, cut, made))
+    tile = _tile(tiling, call, taken, held or kept, room)
+    first = [Acquire(x.full, len(kept)) for x in kept[:1]]
+    last = [Release(x.free, len(kept)) for x in kept[:1]]
+    body = (parameters.problems(*first, Loop("tiles", tile, "tile"), *last),)
+    ways = (
+        _given_bds(tiling, given),
+        in_turn(_some(x.fill(), moved) for x, moved in cut) if cut else _held_bds(tiling, kept),
+        in_turn(_some(x.send(), moved) for x, moved in made),
+    )
+    core, slots = Core(body, call.stack_bytes, call.link_with), (*taken, *held, *kept, *room)
+    return Tile.holding(locks, column, row, slots, _channels(tiling, *ways), core, parameters.buffer)
+
+
+def _core_stores(tiling: StreamTiling, streams: tuple[TileStream, ...]) -> tuple[tuple[TileStream, ...], ...]:
+    """Chunks lie apart, as whole tiles do."""
+    return tiling.stores(streams) if tiling.chunks == 1 else tuple((stream,) for stream in streams)
+
+
+def _tile(
+    tiling: StreamTiling, call: StreamKernel, given: list[Slots], kept: list[Slots], made: list[Slots]
+) -> tuple[Statement, ...]:
+    """What a core does for a tile: its kernels, or for each chunk one while it has what chunks share."""
     turn = Rotation("turn", tiling.buffers)
-    buffers = (*(turn.of(x.buffers) for x in given), *(x.buffers[0] for x in kept), *(turn.of(x.buffers) for x in made))
-    tile = (
-        *(Acquire(lock) for lock in (*(x.full for x in given), *(x.free for x in made))),
+    shared = [x for x, stream in zip(given, tiling.inputs, strict=False) if tiling.shares(stream)]
+    full = [x.full for x in given if x not in shared] + [x.full for x in kept if tiling.repeats]
+    free = [x.free for x in given if x not in shared] + [x.free for x in kept if tiling.repeats]
+    buffers = (
+        *(x.buffers[0] if x in shared else turn.of(x.buffers) for x in given),
+        *(turn.of(x.buffers) if tiling.repeats else x.buffers[0] for x in kept),
+        *(turn.of(x.buffers) for x in made),
+    )
+    piece = (
+        *(Acquire(lock) for lock in (*full, *(x.free for x in made))),
         *_calls(tiling, call, buffers),
-        *(Release(lock) for lock in (*(x.free for x in given), *(x.full for x in made))),
+        *(Release(lock) for lock in (*free, *(x.full for x in made))),
         Advance(turn),
     )
-    held = [Acquire(x.full, len(kept)) for x in kept[:1]]
-    given_back = [Release(x.free, len(kept)) for x in kept[:1]]
-    body = (parameters.problems(*held, Loop("tiles", tile, "tile"), *given_back),)
-    moves = [(x.fill(), moved) for x, moved in ways[0]] + [(x.send(), moved) for x, moved in ways[1]]
-    chains = [bds if bds[0].buffer.elements == moved else _first_elements(bds, moved) for bds, moved in moves]
-    ways = in_turn(chains[: len(given)]), _held_bds(tiling, kept), in_turn(chains[len(given) :])
-    core = Core(body, call.stack_bytes, call.link_with)
-    return Tile.holding(locks, column, row, (*given, *kept, *made), _channels(tiling, *ways), core, parameters.buffer)
+    if tiling.chunks == 1:
+        return piece
+    first, last = ([step(lock) for lock in locks] for step, locks in (
+        (Acquire, [x.full for x in shared]), (Release, [x.free for x in shared])
+    ))  # fmt: skip
+    return (*first, Loop(tiling.chunks, piece, "chunk"), *last)
+
+
+def _given_bds(tiling: StreamTiling, given: list[tuple[Slots, int]]) -> tuple[Bd, ...]:
+    """Those that fill slots of inputs: of what chunks share the only one, then those of a tile's chunks."""
+    filled = [_some(x.fill(), moved) for x, moved in given]
+    shared = [bds for bds, stream in zip(filled, tiling.inputs, strict=False) if tiling.shares(stream)]
+    cut = in_turn(bds for bds in filled if bds not in shared)
+    if not shared:
+        return cut
+    of_tile = len(cut) // tiling.buffers * tiling.chunks
+    tiles = lcm(of_tile, len(cut)) // of_tile
+    chain = cut * (tiles * of_tile // len(cut))
+    return tuple(
+        bd for i in range(tiles) for bd in (*(bds[0] for bds in shared), *chain[i * of_tile : (i + 1) * of_tile])
+    )
 
 
 def _calls(tiling: StreamTiling, call: StreamKernel, buffers: tuple[Argument, ...]) -> Iterator[Call]:
@@ -134,10 +178,10 @@ def _core_slots(
     if len(streams) > 1:
         return chunk_slots(tiling, streams, locks, vector_bytes)
     (stream,) = streams
-    elements, name = tiling.elements(stream), stream.name.lower()
+    elements, name = tiling.piece(stream), stream.name.lower()
     room = elements if elements > 1 else vector_bytes * BYTE_BITS // stream.type.bits
-    made = Slots.of(locks, name, room, stream.type, f"{name} tile", count=tiling.buffers)
-    return made, made.buffers[0].elements if elements > 1 else 1
+    role, count = f"{name} {'tile' if tiling.chunks == 1 else 'chunk'}", 1 if tiling.shares(stream) else tiling.buffers
+    return Slots.of(locks, name, room, stream.type, role, count=count), stream.type.memory_elements(elements)
 
 
 def _held_slots(tiling: StreamTiling, locks: Locks, vector_bytes: int) -> list[Slots]:
@@ -158,9 +202,12 @@ def _held_slots(tiling: StreamTiling, locks: Locks, vector_bytes: int) -> list[S
 def _held_bds(tiling: StreamTiling, kept: list[Slots]) -> tuple[Bd, ...]:
     """Those that fill them, as far as something comes."""
     filled = zip(tiling.held, (slots.fill() for slots in kept), strict=True)
-    return in_turn(
-        bds if bds[0].buffer.elements == s.elements else _first_elements(bds, s.elements) for s, bds in filled
-    )
+    return in_turn(_some(bds, s.elements) for s, bds in filled)
+
+
+def _some(bds: tuple[Bd, ...], count: int) -> tuple[Bd, ...]:
+    """Of so many elements, if that is not all."""
+    return bds if bds[0].buffer.elements == count else _first_elements(bds, count)
 
 
 def _first_elements(bds: tuple[Bd, ...], count: int) -> tuple[Bd, ...]:

@@ -156,7 +156,7 @@ def in_chunks(
     Tiles that several kernels work on come in no chunks.
     """
     vector = mlir_device_named(device).generation.vector_align_bytes
-    if tiling.calls or _core_holds(tiling, vector, stack_bytes):
+    if len(tiling.calls) > 1 or _core_holds(tiling, vector, stack_bytes):
         return on_fewer_rows(tiling)
     units = tiling.inputs[0].elements // unit
     counts = [chunks for chunks in range(2, units + 1) if units % chunks == 0]
@@ -174,19 +174,27 @@ def on_fewer_rows(tiling: StreamTiling) -> StreamTiling:
     return next((one for one in fewer if _way(one) is not None), tiling)
 
 
-def chunk_reasons(tiling: StreamTiling, device: Device, units: int, stack_bytes: int) -> Iterator[str]:
-    """Why rows of so many vectors, which no core holds, are in no chunks although it holds a vector of each."""
+def chunk_reasons(tiling: StreamTiling, device: Device, passes: int, units: int, stack_bytes: int) -> Iterator[str]:
+    """Why rows of so many vectors, which no core holds, are in no chunks although it has room for a vector of each."""
     vector = device.generation.vector_align_bytes
-    least = replace(tiling, chunks=units, passes=2, state_bytes=vector)
-    whole = tiling.chunks > 1 or tiling.calls or _core_holds(tiling, vector, stack_bytes)
-    if not whole and _core_holds(least, vector, stack_bytes):
+    least = replace(tiling, chunks=units, passes=passes, state_bytes=vector * (passes > 1))
+    whole = tiling.chunks > 1 or len(tiling.calls) > 1 or _core_holds(tiling, vector, stack_bytes)
+    if not whole and _core_bytes(least, vector, stack_bytes) <= CORE.memory_bytes:
         yield (
-            f"width = {tiling.inputs[0].elements} is {units} vectors: a core holds no whole row, and memtiles walk no "
+            f"width = {tiling.inputs[0].elements} is {units} vectors: a core holds no whole row, and DMAs walk no "
             "chunks of them that a core holds; use a width with more divisors, such as a multiple of 1024"
         )
 
 
 def _core_holds(tiling: StreamTiling, vector_bytes: int, stack_bytes: int) -> bool:
+    bds = sum(len(channel.bds) for channel in _core(tiling, vector_bytes, stack_bytes).channels)
+    return _core_bytes(tiling, vector_bytes, stack_bytes) <= CORE.memory_bytes and bds <= CORE.bds
+
+
+def _core_bytes(tiling: StreamTiling, vector_bytes: int, stack_bytes: int) -> int:
+    return sum(buffer.bytes for buffer in _core(tiling, vector_bytes, stack_bytes).buffers) + stack_bytes
+
+
+def _core(tiling: StreamTiling, vector_bytes: int, stack_bytes: int) -> Tile:
     call = StreamKernel(("",) * (len(tiling.calls) or tiling.passes), "", stack_bytes, vector_bytes)
-    core = core_tile(tiling, 0, FIRST_CORE_ROW, call)
-    return sum(buffer.bytes for buffer in core.buffers) + stack_bytes <= CORE.memory_bytes
+    return core_tile(tiling, 0, FIRST_CORE_ROW, call)

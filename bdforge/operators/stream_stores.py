@@ -71,9 +71,8 @@ class TileStore:
 
 
 def chunk_words(tiling: StreamTiling, streams: Streams) -> tuple[int, ...]:
-    """Words of each stream in a chunk; a single element comes with each."""
-    sizes = (stream.elements // (tiling.chunks if stream.elements > 1 else 1) * stream.type.bits for stream in streams)
-    return tuple(size // GRANULE_BITS for size in sizes)
+    """Words of each stream in a chunk."""
+    return tuple(tiling.piece(stream) * stream.type.bits // GRANULE_BITS for stream in streams)
 
 
 def chunk_slots(tiling: StreamTiling, streams: Streams, locks: Locks, vector_bytes: int) -> tuple[Slots, int]:

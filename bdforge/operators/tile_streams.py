@@ -54,7 +54,9 @@ class StreamTiling:
     With `chunks` above 1 (of tiles of one position) there is a kernel for each of the `passes` over a tile. It is
     called for each chunk with a chunk of all inputs one behind the other, of all that is held, and of all outputs,
     single elements among them; with `state_bytes`, which stay; and with the number of the chunk. Outputs are what the
-    last pass makes of them; what others write there is theirs till the next call.
+    last pass makes of them; what others write there is theirs till the next call. With a single pass it is the kernel
+    of whole tiles, which are cut freely: it is called with a chunk of each operand, but with all of inputs that are
+    `shared` and of single elements that are held.
     """
 
     axis: str
@@ -71,6 +73,7 @@ class StreamTiling:
     calls: tuple[tuple[str, ...], ...] = ()
     joined: bool = False
     apart: bool = False
+    shared: tuple[TileStream, ...] = ()
 
     @property
     def panel(self) -> int:
@@ -95,7 +98,7 @@ class StreamTiling:
     @property
     def repeats(self) -> bool:
         """Whether what is held comes for each panel."""
-        return self.chunks > 1 and bool(self.held)
+        return self.chunks > 1 and any(stream.elements > 1 for stream in self.held)
 
     @property
     def arguments(self) -> tuple[tuple[TileStream, ...], ...]:
@@ -118,10 +121,21 @@ class StreamTiling:
         return self.tile * stream.elements
 
     def stores(self, streams: tuple[TileStream, ...]) -> tuple[tuple[TileStream, ...], ...]:
-        """Streams by the stores of tiles that hold them: one each, but together lie chunks of all that go one way, and
-        outputs that are joined."""
+        """Streams by the stores of tiles that hold them: one each, what is shared first, but together lie chunks of all
+        others that go one way, and outputs that are joined."""
         together = self.chunks > 1 or (self.joined and streams == self.outputs)
-        return (streams,) * bool(streams) if together else tuple((stream,) for stream in streams)
+        alone = tuple(stream for stream in streams if not together or self.shares(stream))
+        rest = tuple(stream for stream in streams if stream not in alone)
+        return (*((stream,) for stream in alone), *((rest,) if rest else ()))
+
+    def shares(self, stream: TileStream) -> bool:
+        """Whether chunks of a tile share an input."""
+        return self.chunks > 1 and stream in self.shared
+
+    def piece(self, stream: TileStream) -> int:
+        """Elements of a tile, or of a chunk of one, that a kernel is called with; a single one comes with each."""
+        cut = stream.elements > 1 and not self.shares(stream)
+        return self.elements(stream) // (self.chunks if cut else 1)
 
     def names(self, streams: tuple[TileStream, ...]) -> str:
         """As comments of the text have them."""

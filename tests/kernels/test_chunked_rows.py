@@ -42,8 +42,13 @@ class Chunked(NamedTuple):
         return self.chunk * self.chunks
 
     @property
+    def type(self) -> str:
+        """Of the kernels' names."""
+        return "f32" if self.whole == "quantise" and self.has("X_F32") else "bf16"
+
+    @property
     def symbols(self) -> list[str]:
-        return [f"{self.whole}_{part}_bf16" for part in self.passes]
+        return [f"{self.whole}_{part}_{self.type}" for part in self.passes]
 
     @property
     def chunk_options(self) -> tuple[str, ...]:
@@ -52,7 +57,7 @@ class Chunked(NamedTuple):
     def builds(self) -> tuple[Build, Build]:
         whole = f"TILE_ELEMENTS={self.width}", *self.options
         return (
-            Build(self.generation, (f"{self.whole}_bf16",), (8, 8, 8), tuple(f"-D{option}" for option in whole)),
+            Build(self.generation, (f"{self.whole}_{self.type}",), (8, 8, 8), tuple(f"-D{option}" for option in whole)),
             Build(self.generation, tuple(self.symbols), (8, 8, 8), tuple(f"-D{o}" for o in self.chunk_options)),
         )
 
@@ -64,6 +69,8 @@ CASES = [
     Chunked("aie2p", "softmax", ("largest", "sum", "results"), 64, 3, ("FACTOR=0.3F",), 0),
     Chunked("aie2", "layernorm", LAYER, 16, 5, (EPSILON, SUM), 2),
     Chunked("aie2p", "layernorm", CODED, 128, 2, (EPSILON, CODES), 2),
+    Chunked("aie2p", "quantise", ("largest", "results"), 128, 3, (CODES,), 0),
+    Chunked("aie2", "quantise", ("largest", "results"), 32, 5, (CODES, FLOATS), 0),
 ]
 OTHERS = [
     Chunked("aie2p", "rmsnorm", RMS, 64, 3),
@@ -80,6 +87,8 @@ OTHERS = [
     Chunked("aie2p", "layernorm", CODED, 128, 3, (EPSILON, CODES, SUM, FLOATS), 2),
     Chunked("aie2p", "rmsnorm", RMS, 64, 3, (EPSILON, FLOATS)),
     Chunked("aie2p", "rmsnorm", RMS, 96, 2, (EPSILON, SUM, FLOATS)),
+    Chunked("aie2", "quantise", ("largest", "results"), 96, 2, (CODES,), 0),
+    Chunked("aie2p", "quantise", ("largest", "results"), 64, 3, (CODES, FLOATS), 0),
     Chunked("aie2", "softmax", ("largest", "sum", "results"), 48, 4, ("FACTOR=2.0F",), 0),
 ]
 """For the sweep, as machine code of norms is: tests of the operator run that."""
@@ -91,6 +100,8 @@ def rows(case: Chunked) -> Iterator[np.ndarray]:
     rng, width = np.random.default_rng(case.width), case.width
     for scale in (1, 1e-9, 1e4):
         yield rng.normal(scale=scale, size=width)
+    if case.whole == "quantise":
+        yield rng.normal(scale=2.0**-110, size=width)  # whose scale is 0
     late, spike = rng.normal(size=width), np.zeros(width)
     late[-3:], spike[width // 2] = 1e4, -300
     yield from (late, spike, np.zeros(width), np.full(width, 1.5))
@@ -102,10 +113,10 @@ def whole_row(case: Chunked, library, x: list[np.ndarray], held: list[np.ndarray
     if coded and case.whole == "layernorm" and made:  # all that is made is one behind the other
         sums = case.width * np.dtype(case.x_type).itemsize
         room = aligned(sums + case.width + 4, np.uint8)
-        library.call(f"{case.whole}_bf16", *(aligned_copy(one, one.dtype) for one in (*x, *held)), room)
+        library.call(f"{case.whole}_{case.type}", *(aligned_copy(one, one.dtype) for one in (*x, *held)), room)
         return [room[:sums].view(case.x_type), room[sums:-4].view(np.int8), room[-4:].view(np.float32)]
     made += [aligned(case.width, np.int8), aligned(1, np.float32)] if coded else [aligned(case.width, BF16)]
-    library.call(f"{case.whole}_bf16", *(aligned_copy(one, one.dtype) for one in (*x, *held)), *made)
+    library.call(f"{case.whole}_{case.type}", *(aligned_copy(one, one.dtype) for one in (*x, *held)), *made)
     return made
 
 

@@ -40,6 +40,30 @@ CHUNKED: dict[str, tuple[str, StreamTiling]] = {
     "all that BDs hold": ("npu2", StreamTiling("rows", 1, (ROWS, Q32), (Y, CODES, ONE), 4, 2, (W,), 1, 2, 2, 64)),
     "one core": ("npu2", StreamTiling("rows", 1, (Q32, ROWS), (CODES,), 1, 1, (V, W), 2, 8, 2, 64)),
 }
+LONG, TABLE = stream("X", "bf16", 96), stream("T", "bf16", 32)
+FREE: dict[str, tuple[str, StreamTiling]] = {
+    "a cast, cut": ("npu1", StreamTiling("rows", 1, (ROWS,), (Y,), 4, 2, (), 2, 4)),
+    "shared, in an odd number": (
+        "npu2",
+        StreamTiling(
+            "rows",
+            1,
+            (LONG, TABLE, ONE),
+            (stream("Y", "f32", 96),),
+            3,
+            2,
+            (stream("C", "f32", 1),),
+            2,
+            3,
+            shared=(TABLE, ONE),
+        ),
+    ),
+    "two and what is held": (
+        "npu2",
+        StreamTiling("rows", 1, (Q32, ONE, CODES), (Y,), 2, 2, (W, V), 1, 4, shared=(ONE,)),
+    ),
+}
+"""Those that are cut in chunks without passes."""
 TWINS = ("one way, twice", "held, thrice", "row and scale", "rows of a tile")
 """Those like another one, for the sweep."""
 MANY_STEPS = ("one core", "a cast", *TWINS)
@@ -63,7 +87,7 @@ def made(tiling: StreamTiling, given: list[np.ndarray], positions: int) -> list[
 def of_chunks(tiling: StreamTiling, streams: tuple[TileStream, ...]) -> tuple[TileStream, ...]:
     """Their chunks, as streams."""
     return tuple(
-        stream if s.elements == 1 else TileStream(s.name, s.type, (s.elements // tiling.chunks,))
+        stream if s.elements == 1 or tiling.shares(s) else TileStream(s.name, s.type, (s.elements // tiling.chunks,))
         for s in streams for stream in [s]
     )  # fmt: skip
 
@@ -86,6 +110,24 @@ def made_in_chunks(tiling: StreamTiling, given: list[np.ndarray], positions: int
         else np.stack([y[n] for y in outputs], axis=1).reshape(positions, *out.shape)
         for n, out in enumerate(tiling.outputs)
     ]  # fmt: skip
+
+
+def piece_of(tiling: StreamTiling) -> StreamTiling:
+    """Of what a core's kernel takes at a time."""
+    inputs, outputs, held = (of_chunks(tiling, some) for some in (tiling.inputs, tiling.outputs, tiling.held))
+    return replace(tiling, chunks=1, inputs=inputs, outputs=outputs, held=held)
+
+
+def made_freely(tiling: StreamTiling, given: list[np.ndarray], positions: int) -> list[np.ndarray]:
+    """Of chunks as of tiles of their own, but for what they share."""
+    one, streams, found = piece_of(tiling), (*tiling.inputs, *tiling.held), []
+    for chunk in range(tiling.chunks):
+        cut = []
+        for x, s in zip(given, streams, strict=True):
+            rows, whole = 1 if s in tiling.held else positions, s.elements == 1 or tiling.shares(s)
+            cut.append(x if whole else x.reshape(rows, tiling.chunks, -1)[:, chunk])
+        found.append(made(one, cut, positions))
+    return [np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True)]
 
 
 def chunk_kernels(tiling: StreamTiling) -> dict[str, Any]:
@@ -121,19 +163,22 @@ def chunk_kernels(tiling: StreamTiling) -> dict[str, Any]:
 
 def loaded(tiling: StreamTiling, device: str) -> tuple[str, Any, Any]:
     """MLIR, program, and the kernel."""
-    kernels = chunk_kernels(tiling) if tiling.chunks > 1 else {"f": None}
+    kernels = chunk_kernels(tiling) if tiling.passes > 1 else {"f": None}
     design = map_streams("streams", device, tiling, tuple(kernels), 1024, "streams")
     assert not check(design)
 
+    one = piece_of(tiling) if tiling.chunks > 1 else tiling
+
     def kernel(*tiles: np.ndarray) -> None:
-        streams = (*tiling.inputs, *tiling.held, *tiling.outputs)
+        streams = (*one.inputs, *one.held, *one.outputs)
         typed = [tile.view(s.type.dtype) for tile, s in zip(tiles, streams, strict=True)]  # bfloat16 comes as bits
-        cut = [x[: tiling.elements(s)] for x, s in zip(typed, tiling.inputs, strict=False)]
-        given = [*cut, *typed[len(cut) : len(cut) + len(tiling.held)]]
-        for to, value in zip(typed[len(given) :], made(tiling, given, tiling.tile), strict=True):
+        cut = [x[: one.elements(s)] for x, s in zip(typed, one.inputs, strict=False)]
+        held = [x[: s.elements] for x, s in zip(typed[len(cut) :], one.held, strict=False)]
+        given = [*cut, *held]
+        for to, value in zip(typed[len(given) :], made(one, given, one.tile), strict=True):
             to[: value.size] = value.ravel()
 
-    found = kernels if tiling.chunks > 1 else {"f": kernel}
+    found = kernels if tiling.passes > 1 else {"f": kernel}
     return render(design), StreamProgram(tiling, rtp_addresses(design), 4).program(), found
 
 
@@ -145,18 +190,23 @@ def inputs(tiling: StreamTiling, size: int) -> dict[str, np.ndarray]:
 
 EACH = [
     pytest.param(cases, name, marks=pytest.mark.slow if name in TWINS else ())
-    for cases in (CASES, CHUNKED) for name in cases
+    for cases in (CASES, CHUNKED, FREE) for name in cases
 ]  # fmt: skip
 
 
 @pytest.mark.daily(
-    "cases3-one core", "cases5-a cast", "cases6-whole words of all", "cases9-all that BDs hold", "cases10-one core"
+    "cases3-one core",
+    "cases5-a cast",
+    "cases6-whole words of all",
+    "cases9-all that BDs hold",
+    "cases10-one core",
+    "cases12-shared, in an odd number",
 )
 @pytest.mark.parametrize(("cases", "name"), EACH)
 def test_every_position_is_computed_in_its_place(cases, name):
     product, tiling = cases[name]
     device = mlir_device_named(product).part(tiling.columns)
-    wanted_of = made if cases is CASES else made_in_chunks
+    wanted_of = made if cases is CASES else made_in_chunks if cases is CHUNKED else made_freely
     mlir, program, kernels = loaded(tiling, device)
     panel, columns = tiling.panel, tiling.columns
     sizes = (1, panel, panel + 1, 2 * panel - 1, columns * panel + 3, 66 * columns * panel + 5)

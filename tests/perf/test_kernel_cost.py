@@ -251,6 +251,7 @@ OTHERS: list[dict[str, Any]] = [
         {"kind": "convert", "width": 64, "function": name}
         for name in ("bf16_to_f32", "f32_to_bf16", "int8_to_bf16", "quantise_f32", "dequantise_int32")
     ),
+    *({"kind": "convert", "function": name, "width": 16384} for name in ("quantise", "quantise_f32")),
     {"kind": "attention", "heads": 1, "kv_heads": 1, "head_dim": 64, "soft_cap": 30},
     *({"kind": "rows", "function": "layernorm", "width": 16384, "codes": codes} for codes in (False, True)),
     {"kind": "rows", "function": "sum", "width": 64, "residual": True, "residual_scaled": True},

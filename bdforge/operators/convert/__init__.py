@@ -11,6 +11,7 @@ from bdforge.devices import Device
 from bdforge.devices.types import TYPES
 from bdforge.operators.operator_api import Expected, Operator
 from bdforge.operators.specs import FormSpec, Size, for_array
+from bdforge.operators.stream_mapping import chunk_reasons, in_chunks
 from bdforge.operators.stream_plan import RowsProblem, StreamForm, StreamFunction, StreamPlan, plan_streams
 from bdforge.operators.tile_streams import StreamTiling, TileStream
 
@@ -24,11 +25,12 @@ _SCALE = 2.0**-22  # of a row of floats: kernels/aie2p/quantise_f32.cc
 _FLOAT_PRODUCT = 2.0**-20  # of itself, a product of three floats: kernels/aie2p/dequantise_i32.cc
 _PRODUCT = 2.0**-8 + 2.0**-19  # the same, rounded to bfloat16
 _LEAST_PART = 2.0**-122  # of a float's parts and their products, which may become 0
+_STATE_VECTORS = 2  # of a row from chunk to chunk (kernels/aie2p/quantise_largest_{bf16,f32}.cc)
 _LEAST_NUMBER = 128 * _LEAST  # of a scale that counts as 0
 
 
 class ConvertForm(StreamForm[RowsProblem]):
-    """A design for rows of `width` elements, each in one core."""
+    """A design for rows of `width` elements, each in one core, as chunks where a core does not hold them."""
 
     kind: Literal["convert"]
     function: Literal[
@@ -49,6 +51,7 @@ class ConvertSpec(FormSpec[ConvertForm]):
 class _Conversion:
     """The kernel, operands by name and type (S is one for a row, or held one for all), cycles of a vector of 16-bit
     lanes and of a row. `order`: as the kernel takes them, if not that of the arguments; `defines` are its options.
+    `passes`: over a row that comes in chunks, with cycles of each; none: chunks are as rows of their own.
 
     Cycles are those of machine code on AIE2P.
     """
@@ -61,6 +64,7 @@ class _Conversion:
     held: Mapping[str, str] = field(default_factory=dict)
     order: str = ""
     defines: tuple[str, ...] = ()
+    passes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def _quantised(inputs: Arrays) -> dict[str, Expected]:
@@ -100,8 +104,14 @@ def _cast(name: str) -> Callable[[Arrays], dict[str, Expected]]:
 
 
 _CONVERSIONS: Mapping[str, _Conversion] = {
-    "quantise": _Conversion("quantise_bf16", {"X": "bf16"}, {"Y": "int8", "S": "f32"}, (6, 272), _quantised),
-    "quantise_f32": _Conversion("quantise_f32", {"X": "f32"}, {"Y": "int8", "S": "f32"}, (22, 313), _quantised_floats),
+    "quantise": _Conversion(
+        "quantise_bf16", {"X": "bf16"}, {"Y": "int8", "S": "f32"}, (6, 272), _quantised,
+        passes={"largest": (2, 25), "results": (4, 267)},
+    ),
+    "quantise_f32": _Conversion(
+        "quantise_f32", {"X": "f32"}, {"Y": "int8", "S": "f32"}, (22, 313), _quantised_floats,
+        passes={"largest": (4, 51), "results": (18, 295)},
+    ),
     "dequantise_int32": _Conversion(
         "dequantise_i32", {"X": "int32", "S": "f32"}, {"Y": "bf16"}, (41, 125), partial(_scaled_sums, _PRODUCT),
         {"C": "f32"},
@@ -123,15 +133,27 @@ def plan_convert(spec: ConvertSpec, device: Device) -> StreamPlan:
     found, vector = _CONVERSIONS[form.function], device.generation.vector_align_bytes
     inputs, outputs = (_streams(some, form.width) for some in (found.inputs, found.outputs))
     held = _streams(found.held, form.width, (1,))
-    calls = (tuple(found.order),) * bool(found.order)
-    tiling = StreamTiling("rows", 1, inputs, outputs, form.array.rows, columns, held, form.buffers, calls=calls)
-    of_vector, of_row = found.cycles
-    cycles = of_vector * form.width * 2 // vector + of_row
-    defines = f"TILE_ELEMENTS={form.width}", *found.defines
-    function = StreamFunction({found.symbol: cycles}, defines, found.reference)
+    calls, shared = (tuple(found.order),) * bool(found.order), tuple(s for s in inputs if s.elements == 1)
+    whole = StreamTiling(
+        "rows", 1, inputs, outputs, form.array.rows, columns, held, form.buffers, shared=shared, calls=calls
+    )
+    passes, part = found.passes or {"": found.cycles}, device.part(columns)
+    tiling = in_chunks(whole, part, len(passes), _STATE_VECTORS * (len(passes) > 1), vector, form.stack_bytes)
+    cut = chunk_reasons(tiling, device, len(passes), form.width // vector, form.stack_bytes)
+    reasons = [f"width = {form.width} is no multiple of {vector}, a vector of int8"] if form.width % vector else cut
     what = f"{form.function} of rows of {form.width} elements"
-    reasons = [f"width = {form.width} is no multiple of {vector}, a vector of int8"] if form.width % vector else []
-    return plan_streams(spec, device, tiling, function, what, reasons)
+    return plan_streams(spec, device, tiling, _function(found, tiling, form.width, vector), what, reasons)
+
+
+def _function(found: _Conversion, tiling: StreamTiling, width: int, vector: int) -> StreamFunction:
+    """The kernel of rows or of chunks, or those of passes over chunks."""
+    kernel, _, type_ = found.symbol.partition("_")
+    cycles = {found.symbol: found.cycles}
+    if tiling.passes > 1:
+        cycles = {f"{kernel}_{name}_{type_}": of_pass for name, of_pass in found.passes.items()}
+    vectors = width // tiling.chunks * 2 // vector
+    counted = {symbol: of_vector * vectors + of_call for symbol, (of_vector, of_call) in cycles.items()}
+    return StreamFunction(counted, (f"TILE_ELEMENTS={width // tiling.chunks}", *found.defines), found.reference)
 
 
 def _streams(operands: Mapping[str, str], width: int, scale: tuple[int, ...] = ()) -> tuple[TileStream, ...]:

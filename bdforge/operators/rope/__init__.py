@@ -17,7 +17,7 @@ from bdforge.devices.types import TYPES
 from bdforge.operators.operator_api import Expected, Operator
 from bdforge.operators.rope.angles import LinearScaling, Llama3Scaling, rope_table
 from bdforge.operators.specs import FormSpec, ProblemForm, Section, Size, for_array
-from bdforge.operators.stream_mapping import on_fewer_rows
+from bdforge.operators.stream_mapping import in_chunks, on_fewer_rows
 from bdforge.operators.stream_plan import StreamForm, StreamFunction, StreamPlan, plan_streams
 from bdforge.operators.stream_program import LARGEST_LENGTH
 from bdforge.operators.tile_streams import StreamTiling, TileStream
@@ -81,11 +81,15 @@ class RopeSpec(FormSpec[RopeForm]):
 def plan_rope(spec: RopeSpec, device: Device) -> StreamPlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
     form, vector = spec.form, device.generation.vector_align_bytes
-    tiling = on_fewer_rows(_tiling(form, form.array.columns or device.columns))
+    whole = _tiling(form, form.array.columns or device.columns)
+    tiling = on_fewer_rows(whole)
+    if len(form.made) == 1:
+        tiling = in_chunks(whole, device.part(whole.columns), 1, 0, form.head_dim, form.stack_bytes)
     of_vector, of_angles, of_output = _CYCLES[form.pairs, form.scaled]
-    heads, outputs = sum(one.heads for one in form.made), len(form.made)
+    heads, outputs = sum(one.heads for one in form.made) // tiling.chunks, len(form.made)
     cycles = -(-form.head_dim // vector) * (of_vector * heads + of_angles * outputs) + of_output * outputs
-    function = StreamFunction({f"rope_{BF16.code}": cycles}, _defines(form), partial(_reference, form))
+    defines = _defines(form, tiling.chunks)
+    function = StreamFunction({f"rope_{BF16.code}": cycles}, defines, partial(_reference, form))
     what = f"rotary embeddings of bf16, {form.heads} heads of {form.head_dim}, pairs of {form.pairs}"
     if form.scaled:
         what += ", times scales"
@@ -96,15 +100,19 @@ def _tiling(form: RopeForm, columns: int) -> StreamTiling:
     x, t = TileStream("X", BF16, (form.heads, form.head_dim)), TileStream("T", BF16, (form.head_dim,))
     s, c = (TileStream("S", F32),) * form.scaled, (TileStream("C", F32, (len(form.made),)),) * form.scaled
     made = tuple(TileStream(one.name, BF16, (one.heads, form.head_dim)) for one in form.made)
-    return StreamTiling("tokens", 1, (x, t, *s), made, form.array.rows, columns, c, form.buffers, joined=True)
+    shared = t, *s
+    return StreamTiling(
+        "tokens", 1, (x, *shared), made, form.array.rows, columns, c, form.buffers, shared=shared, joined=True
+    )
 
 
-def _defines(form: RopeForm) -> tuple[str, ...]:
-    found = [f"HEAD_DIM={form.head_dim}", f"TILE_ELEMENTS={form.heads * form.head_dim}"]
+def _defines(form: RopeForm, chunks: int) -> tuple[str, ...]:
+    found = [f"HEAD_DIM={form.head_dim}", f"TILE_ELEMENTS={form.heads * form.head_dim // chunks}"]
     found += ["NEIGHBOURS"] * (form.pairs == "neighbours") + ["SCALED"] * form.scaled
     if form.outputs:
         heads, turned = (
-            [str(int(x)) for x in some] for some in zip(*((o.heads, o.turned) for o in form.outputs), strict=True)
+            [str(int(x)) for x in some]
+            for some in zip(*((one.heads // chunks, one.turned) for one in form.outputs), strict=True)
         )
         found += [f"OUTPUT_HEADS={','.join(heads)}", f"TURNED={','.join(turned)}"]
     return tuple(found)

@@ -95,7 +95,9 @@ def _tiling(form: RowsForm, columns: int) -> StreamTiling:
     norm = tuple(one.name for one in (total, *held, *normed))
     calls = (("X", "R", "S", "C", "Sum"), norm)[: 1 + bool(normed)]
     inputs, held = (*inputs, s), (*held, c)
-    return StreamTiling("rows", 1, inputs, (*sums, *normed), form.array.rows, columns, held, form.buffers, calls=calls)
+    return StreamTiling(
+        "rows", 1, inputs, (*sums, *normed), form.array.rows, columns, held, form.buffers, shared=(s,), calls=calls
+    )
 
 
 def _formula(form: RowsForm) -> str:
@@ -111,13 +113,13 @@ def _formula(form: RowsForm) -> str:
 def plan_rows(spec: RowsSpec, device: Device) -> StreamPlan:
     """Plan `spec` for `device`; SpecError lists every reason why it cannot be built."""
     form, lanes = spec.form, device.generation.vector_align_bytes // 2
-    whole, passes = _tiling(form, form.array.columns or device.columns), PASSES.get((form.function, form.codes), ())
+    whole, passes = _tiling(form, form.array.columns or device.columns), PASSES.get((form.function, form.codes), ("",))
     unit, kept = 2 * lanes if form.codes else lanes, state_vectors(form.function, form.codes)
     tiling = in_chunks(whole, device.part(whole.columns), len(passes), kept, unit, form.stack_bytes)
     what = f"{_formula(form)}, x {form.x_type}, rows of {form.width} elements"
     function = StreamFunction(_calls(form, tiling, lanes), _defines(form, tiling), partial(_reference, form))
     smaller = "buffers = 1, a smaller width or stack_bytes"
-    cut = chunk_reasons(tiling, device, form.width // unit, form.stack_bytes)
+    cut = chunk_reasons(tiling, device, len(passes), form.width // unit, form.stack_bytes)
     return plan_streams(spec, device, tiling, function, what, (*_reasons(form, lanes), *cut), smaller)
 
 

@@ -63,7 +63,7 @@ def plan_softmax(spec: SoftmaxSpec, device: Device) -> StreamPlan:
     defines = (*row_defines(form.width, tiling), f"FACTOR={form.scale!r}F")
     function = StreamFunction(cycles, defines, lambda inputs: {"Y": _expected(form, inputs)})
     what = f"softmax of {form.scale:g} x, bf16, rows of {form.width} elements"
-    cut = chunk_reasons(tiling, device, form.width // lanes, form.stack_bytes)
+    cut = chunk_reasons(tiling, device, len(_PASSES), form.width // lanes, form.stack_bytes)
     return plan_streams(spec, device, tiling, function, what, (*width_reasons(form.width, lanes), *cut))
 
 

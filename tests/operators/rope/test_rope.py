@@ -9,7 +9,7 @@ import pytest
 
 from bdforge.devices import device_named
 from bdforge.operators import SpecError, plan, spec_from
-from bdforge.operators.rope import LinearScaling, Llama3Scaling, rope_table
+from bdforge.operators.rope import LinearScaling, Llama3Scaling, RopeSpec, plan_rope, rope_table
 from bdforge.perf.assembled.counted_core import core_elfs
 from support.loaded_arrays import LoadedArray
 
@@ -19,12 +19,14 @@ DESIGNS = {
     "phoenix": {"head_dim": 32, "heads": 2},
     "one core": {"array": {"rows": 1, "columns": 1}},
     "one buffer": {"buffers": 1, "head_dim": 128, "array": {"rows": 3, "columns": 2}},
+    "in chunks": {"heads": 9, "stack_bytes": 63488, "array": {"rows": 4, "columns": 1}},
+    "phoenix in chunks": {"heads": 8, "head_dim": 32, "stack_bytes": 64512, "array": {"rows": 3, "columns": 2}},
 }
 
 
 @cache
 def loaded(name: str) -> LoadedArray:
-    product = name if name in ("strix_halo", "phoenix") else "strix_halo"
+    product = "phoenix" if name.startswith("phoenix") else "strix_halo"
     return LoadedArray.of(plan(spec_from(LEAST | DESIGNS[name], "small"), device_named(product)))
 
 
@@ -66,12 +68,20 @@ def test_every_kind_of_edge_and_order(name):
         run(name, tokens, number, schedule=("in-order", "random")[number % 2], poison=number % 3 == 0)
 
 
+@pytest.mark.parametrize("name", ["in chunks", "phoenix in chunks"])
+def test_tokens_that_no_core_holds_come_in_heads(name):
+    assert loaded(name).plan.tiling.chunks > 1
+    for number, tokens in enumerate((1, 5, 14)):
+        run(name, tokens, number, schedule=("in-order", "random")[number % 2], poison=number == 2)
+
+
 QKV = [{"name": "q", "heads": 2}, {"name": "k", "heads": 1}, {"name": "v", "heads": 3, "turned": False}]
 SPLIT: dict[str, Any] = {"heads": 6, "outputs": QKV, "array": {"rows": 4, "columns": 1}}
 SPLIT_DESIGNS = [
     ("strix_halo", {"scaled": True}, True, False), ("strix_halo", {"pairs": "neighbours"}, True, True),
     ("phoenix", {"scaled": True, "buffers": 1, "head_dim": 32, "array": {"rows": 3, "columns": 2}}, False, True),
     ("strix_halo", {"scaled": True, "heads": 2, "outputs": []}, False, True),
+    ("strix_halo", {"scaled": True, "outputs": [], "stack_bytes": 63488, "pairs": "neighbours"}, True, False),
 ]  # fmt: skip
 """Products, what is said beside SPLIT, whether in machine code, and whether for the sweep alone."""
 
@@ -112,7 +122,7 @@ def test_heads_go_to_arrays_of_their_own_with_scales_of_tokens_and_matrices(prod
         (SPLIT | {"outputs": [QKV[0] | {"name": "S"}]}, "outputs: S is the name of another array"),
         (SPLIT | {"outputs": [QKV[0] | {"turned": 1}]}, "turned"),
         ({"head_dim": 96}, "head_dim = 96 is no multiple of 64, two vectors"),
-        ({"heads": 256, "head_dim": 128}, "buffers = 1"),
+        ({"heads": 127, "head_dim": 128}, "buffers = 1"),
         ({"pairs": "thirds"}, "pairs"),
         ({"array": {"columns": 9}}, "columns"),
     ],
@@ -122,12 +132,12 @@ def test_what_no_array_holds_is_refused(changes, said):
         plan(spec_from(LEAST | changes, "mine"), device_named("strix_halo"))
 
 
-def test_the_tokens_of_llamas_heads_are_planned():
-    for heads, buffers in ((32, 2), (64, 1)):
-        plan(
-            spec_from({"kind": "rope", "heads": heads, "head_dim": 128, "buffers": buffers}, "m"),
-            device_named("strix_halo"),
-        )
+@pytest.mark.parametrize(("heads", "buffers", "chunks"), [(32, 2, 1), (64, 1, 1), (64, 2, 2), (128, 2, 4), (128, 1, 2)])
+def test_the_tokens_of_llamas_heads_are_planned(heads, buffers, chunks):
+    spec = RopeSpec.load({"kind": "rope", "heads": heads, "head_dim": 128, "buffers": buffers}, "m", "m")
+    for product in ("strix_halo", "phoenix"):
+        tiling = plan_rope(spec, device_named(product)).tiling
+        assert (tiling.chunks, tiling.rows) == (chunks, 4)
 
 
 SCALING = Llama3Scaling(8.0, 1.0, 4.0, 8192)

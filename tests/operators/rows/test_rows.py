@@ -230,6 +230,7 @@ SCALED_FORMS = [
     ({"function": "layernorm", "buffers": 1}, True, True), ({"x_type": "f32", "codes": True}, True, True),
     ({"width": 160, "codes": True, "array": {"rows": 4, "columns": 2}}, False, True),
     ({"function": "layernorm", "codes": True}, True, True),
+    ({"function": "sum", "width": 576, "stack_bytes": 62464}, True, False),
 ]  # fmt: skip
 """Beside those, whether in machine code, and whether for the sweep alone."""
 

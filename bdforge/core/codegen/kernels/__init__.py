@@ -16,6 +16,7 @@ from bdforge.core.codegen.kernels.block_float_products import (
     block_float_product,
     expected_block_floats,
 )
+from bdforge.core.codegen.kernels.code_chunks import CODE_CHUNKS
 from bdforge.core.codegen.kernels.convert_floats import CONVERSIONS, convert
 from bdforge.core.codegen.kernels.digits import rounded
 from bdforge.core.codegen.kernels.element_floats import element_floats
@@ -135,6 +136,7 @@ _MAKERS_BY_NAME = {
     **dict.fromkeys(BLOCK_FLOAT_PRODUCTS, block_float_product),
     **dict.fromkeys(CONVERSIONS, convert),
     **CHUNKS,
+    **CODE_CHUNKS,
     **dict.fromkeys(TRANSPOSES, transpose),
     **dict.fromkeys(ATTENTION, attention),
 }

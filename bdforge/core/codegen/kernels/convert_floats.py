@@ -1,6 +1,6 @@
 """Rows in another type on AIE2P, with the bits of kernels/aie2p/: `quantise_*`, `dequantise_*`, `cast_*`."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from bdforge.core.codegen.abi import AssemblyKernel
@@ -19,7 +19,7 @@ from bdforge.core.codegen.pipeline.product import FLOAT_CONF
 Parts = Iterator[FunctionPart]
 _BYTES_EVEN, _EVEN, _ODD, _ZIP = 0, 2, 3, (18, 19)  # VSHUFFLE modes
 _SIGN, _KEPT, _HIGH, _LOW, _OVER = "x7", "x8", "x9", "x10", "x11"  # of codes
-_FACTORS, _LARGEST, _SIZE = ("x8", "x9", "x10"), "x10", "x11"  # of numbers
+_FACTORS, LARGEST, _SIZE = ("x8", "x9", "x10"), "x10", "x11"  # of numbers
 _LEAST = 27 << 7  # bits of 2^-100 in bfloat16
 
 
@@ -28,10 +28,15 @@ def convert(name: str, generation: str, options: Options) -> Maker:
     known = _FLOAT_PARTS if options.number("Y_F32", 0) else _PARTS
     if generation != "aie2p" or name not in known:
         raise CodegenError(f"{name} is not assembled for {generation}; for aie2p there is {', '.join(known)}")
+    return partial(_written, name, known[name], elements_of(name, options), options.hardware_loops)
+
+
+def elements_of(name: str, options: Options) -> int:
+    """Of a row, or of a chunk of one; CodegenError for what are no whole vectors of codes."""
     width = options.number("TILE_ELEMENTS", 0)
     if width < 1 or width % (2 * LANES):
         raise CodegenError(f"{name}: {width} elements are no multiple of {2 * LANES}")
-    return partial(_written, name, known[name], width, options.hardware_loops)
+    return width
 
 
 def _written(name: str, parts: Callable[[int], Parts], width: int, hardware: bool) -> AssemblyKernel:
@@ -39,7 +44,8 @@ def _written(name: str, parts: Callable[[int], Parts], width: int, hardware: boo
     return function(name, "aie2p", list(parts(width)), about, hardware=hardware)
 
 
-def _rounded() -> list[AssemblyOp]:
+def rounded() -> list[AssemblyOp]:
+    """How products and codes are rounded, and r0 of floats."""
     return [*set_control("crRnd", ROUNDINGS["conv_even"]), set_register("r0", FLOAT_CONF)]
 
 
@@ -59,12 +65,12 @@ def _widened(width: int) -> Parts:
 def _narrowed(width: int) -> Parts:
     ops = [named_op(f"vlda bm{half}{{x}}, [p0], #{VECTOR_BYTES}", "p0", half) for half in ("ll", "lh")]
     ops += [named_op(f"vst.conv.bf16.fp32 cml{{x}}, [p1], #{VECTOR_BYTES}", "p1")]
-    yield repeated("aie2p", _rounded(), ops, width // LANES, {"dm": range(5)})
+    yield repeated("aie2p", rounded(), ops, width // LANES, {"dm": range(5)})
 
 
 def _codes_setup(pointer: str) -> Iterator[AssemblyOp]:
     """1, the bits of 128, and of signs, in registers, and 128 in lanes."""
-    yield from (*_rounded(), *set_control("crUnpackSize", 1))
+    yield from (*rounded(), *set_control("crUnpackSize", 1))
     yield from (set_register(r, value) for r, value in {"r1": 1, "r2": 0x4300, "r3": 0x8000, "r4": 0}.items())
     yield AssemblyOp(f"vbcst.16 {_OVER}, r2")
     yield AssemblyOp(f"mov p4, {pointer}")
@@ -88,28 +94,30 @@ def _number(b: LaneBlock, factors: tuple[str, ...]) -> Ops:
 
 def _cast_codes(width: int) -> Parts:
     b = LaneBlock()
-    setup = [*_kept_mask(), *_codes_setup("p1"), set_register("r5", 0x3F80), AssemblyOp(f"vbcst.16 {_HIGH}, r5")]
+    setup = [*kept_mask(), *_codes_setup("p1"), set_register("r5", 0x3F80), AssemblyOp(f"vbcst.16 {_HIGH}, r5")]
     ops = [*_number(b, (_HIGH,)), b.op(f"vst x{{kept}}, [p4], #{VECTOR_BYTES}", "p1")]
     yield repeated("aie2p", setup, ops, width // LANES, {"x": range(9), "dm": range(5)})
-    yield _mask_back()
+    yield mask_back()
 
 
-def _kept_mask() -> list[AssemblyOp]:
+def kept_mask() -> list[AssemblyOp]:
+    """Puts away r16, which callers want kept."""
     return [AssemblyOp("mov el0, r16", "kept for the caller")]
 
 
-def _mask_back() -> FunctionPart:
+def mask_back() -> FunctionPart:
+    """Gives it back."""
     return repeated("aie2p", [], [named_op("mov r16, el0")], 1)
 
 
 def _scaled_codes(width: int) -> Parts:
     b = LaneBlock()
-    setup = [*_kept_mask(), AssemblyOp("lda r1, [p1, #0]"), *_scale_parts(), *_codes_setup("p2")]
+    setup = [*kept_mask(), AssemblyOp("lda r1, [p1, #0]"), *_scale_parts(), *_codes_setup("p2")]
     ops = [*_number(b, (_HIGH, _LOW)), b.op(f"vadd.16 x{{signed}}, x{{kept}}, {_SIGN}")]
     ops += [b.op(f"vband x{{stored}}, x{{signed}}, {_KEPT}")]
     ops += [b.op(f"vst x{{stored}}, [p4], #{VECTOR_BYTES}", "p2")]
     yield repeated("aie2p", setup, ops, width // LANES, {"x": range(7), "dm": range(5)})
-    yield _mask_back()
+    yield mask_back()
 
 
 def _scale_parts() -> Iterator[AssemblyOp]:
@@ -127,23 +135,34 @@ def _scale_parts() -> Iterator[AssemblyOp]:
 
 
 def _quantised(width: int) -> Parts:
+    yield largest_numbers(width)
+    yield codes_of_numbers(width)
+    yield mask_back()
+
+
+def largest_numbers(width: int, setup: Iterable[AssemblyOp] = (), kept: Iterable[AssemblyOp] = ()) -> FunctionPart:
+    """The largest magnitudes of p0's numbers in x10, p0 once more in p3; `kept` may bring earlier ones."""
     setup = [
-        *_kept_mask(), AssemblyOp("mov p3, p0", "x once more"), set_register("r1", 0x7FFF), set_register("r2", 0),
-        AssemblyOp(f"vbcst.16 {_SIZE}, r1"), AssemblyOp(f"vbcst.16 {_LARGEST}, r2"), *_rounded(),
+        *setup, *kept_mask(), AssemblyOp("mov p3, p0", "x once more"),
+        set_register("r1", 0x7FFF), set_register("r2", 0), AssemblyOp(f"vbcst.16 {_SIZE}, r1"),
+        AssemblyOp(f"vbcst.16 {LARGEST}, r2"), *rounded(), *kept,
     ]  # fmt: skip
     ops = [
         named_op(f"vlda x{{x}}, [p0], #{VECTOR_BYTES}", "p0"),
         named_op(f"vband x{{size}}, x{{x}}, {_SIZE}"),
-        named_op(f"vmax_lt.16 {_LARGEST}, r16, {_LARGEST}, x{{size}}, vaddSign1"),
+        named_op(f"vmax_lt.16 {LARGEST}, r16, {LARGEST}, x{{size}}, vaddSign1"),
     ]
-    yield repeated("aie2p", setup, ops, width // LANES, {"x": range(10)})
+    return repeated("aie2p", setup, ops, width // LANES, {"x": range(10)})
+
+
+def codes_of_numbers(width: int, setup: Iterable[AssemblyOp] = ()) -> FunctionPart:
+    """Codes of p3's numbers to p1, their scale to p2, of the largest magnitudes in x10, which `setup` may bring."""
     b = LaneBlock()
     codes = [op for half in "ab" for op in _code(b, half)]
     codes += [b.op("vshuffle x{codes}, x{qa}, x{qb}, r9"), b.op("vband x{y}, x{codes}, x7")]
     codes += [b.op(f"vst x{{y}}, [p1], #{VECTOR_BYTES}", "p1")]
-    last = [*_largest_lane(), *_scale(), *_factor(), *_code_constants()]
-    yield repeated("aie2p", last, codes, width // LANES // 2, {"x": range(5), "dm": range(4)})
-    yield _mask_back()
+    before = [*setup, *_largest_lane(), *_scale(), *_factor(), *_code_constants()]
+    return repeated("aie2p", before, codes, width // LANES // 2, {"x": range(5), "dm": range(4)})
 
 
 def _code(b: LaneBlock, half: str) -> Ops:
@@ -162,9 +181,9 @@ def _largest_lane() -> Iterator[AssemblyOp]:
     """r1: the largest lane; r2: all bits where it is 2^-100 at least, r3: it, or 2^-100."""
     yield from (set_register("r2", _EVEN), set_register("r3", _ODD))
     for _ in range(LANES.bit_length() - 1):
-        yield from (AssemblyOp(f"vshuffle x{i}, {_LARGEST}, {_LARGEST}, r{2 + i}") for i in range(2))
-        yield AssemblyOp(f"vmax_lt.16 {_LARGEST}, r16, x0, x1, vaddSign1")
-    yield AssemblyOp(f"vextract.16 r1, {_LARGEST}, #0, vaddSign1")
+        yield from (AssemblyOp(f"vshuffle x{i}, {LARGEST}, {LARGEST}, r{2 + i}") for i in range(2))
+        yield AssemblyOp(f"vmax_lt.16 {LARGEST}, r16, x0, x1, vaddSign1")
+    yield AssemblyOp(f"vextract.16 r1, {LARGEST}, #0, vaddSign1")
     yield from (*with_constant("ltu", "r2", "r1", _LEAST), *with_constant("add", "r2", "r2", -1))
     yield from (*with_constant("sub", "r3", "r1", _LEAST), AssemblyOp("and r3, r3, r2"))
     yield from with_constant("add", "r3", "r3", _LEAST)

@@ -5,7 +5,7 @@ A first pass keeps the largest magnitude as an integer; a second one adds the th
 bit is small beside the largest, and goes on as codes of normed rows do (`row_codes`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -37,8 +37,8 @@ _OVER_127 = 2164392968, -6  # 1 / 127: mantissa / 2^32 and exponent
 
 def float_codes(width: int) -> Iterator[FunctionPart]:
     """p0 = a row of float32, p1 = its codes, p2 = its scale."""
-    yield _largest(width // LANES)
-    yield coded(width // LANES, [*largest_lane(), *_coding(), *ones()], partial(_added, False), _FREE)
+    yield largest_floats(width // LANES, codes_begun())
+    yield codes_of_floats(width // LANES)
     yield restored()
 
 
@@ -47,13 +47,22 @@ def ones(spare: str = "r23") -> Iterator[AssemblyOp]:
     yield from (set_register(spare, 0x3F80), AssemblyOp(f"vbcst.16 {_ONES}, {spare}"))
 
 
-def _largest(vectors: int) -> FunctionPart:
-    """The largest magnitudes, as integers, in the lanes of x9 and x10."""
-    setup = [*saved(), *code_setup(), AssemblyOp("mov p3, p2"), AssemblyOp("mov p2, p1")]
-    setup += [set_register("r1", 0x7FFFFFFF), AssemblyOp("vbcst.32 x11, r1"), set_register("r2", 0)]
+def codes_begun() -> Iterator[AssemblyOp]:
+    """Modes, and pointers as codes take them: p0's row once more in p4, codes in p2, what p2 was in p3."""
+    yield from (*saved(), *code_setup(), AssemblyOp("mov p3, p2"), AssemblyOp("mov p2, p1"))
+
+
+def codes_of_floats(vectors: int, setup: Iterable[AssemblyOp] = ()) -> FunctionPart:
+    """Codes of p4's row to p2, their scale to p3, of the largest magnitudes in x9 and x10, which `setup` may bring."""
+    before = [*setup, *largest_lane(), *_coding(), *ones()]
+    return coded(vectors, before, partial(_added, False), _FREE)
+
+
+def largest_floats(vectors: int, setup: Iterable[AssemblyOp], kept: Iterable[AssemblyOp] = ()) -> FunctionPart:
+    """The largest magnitudes of p0's floats, as integers, in the lanes of x9 and x10; `kept` may bring earlier ones."""
+    setup = [*setup, *larger_setup(), *kept]
     ops = []
     for i, largest in enumerate(("x9", "x10")):
-        setup.append(AssemblyOp(f"vbcst.32 {largest}, r2"))
         ops += [
             named_op(f"vlda x{{x{i}}}, [p0], #{VECTOR_BYTES}", "p0"),
             named_op(f"vband x{{size{i}}}, x{{x{i}}}, x11"),

@@ -13,49 +13,17 @@ from functools import partial
 from bdforge.core.codegen.abi import AssemblyKernel
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.kernels import layer_codes, layer_norm
+from bdforge.core.codegen.kernels.chunk_state import LATER, Ops, later, loaded, stored
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS, Maker, Options
 from bdforge.core.codegen.kernels.lane_block import LANES, VECTOR_BYTES, behind, restored, saved
 from bdforge.core.codegen.kernels.row_codes import code_setup
 from bdforge.core.codegen.kernels.row_floats import NormRow, results, row_sums, statistics
-from bdforge.core.codegen.kernels.row_scalars import with_constant
 from bdforge.core.codegen.kernels.softmax_floats import begun, largest, over_sum, powers, softmax_row
-from bdforge.core.codegen.pipeline.dataflow import named_op
-from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
+from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, set_control, set_register
 from bdforge.core.codegen.pipeline.product import FLOAT_CONF
 
-_LATER = "r7"  # all bits but in a row's first chunk; loops count in it
 _SUMS = "bmll4", "bmlh4"
 _LARGEST = "x9", "x10"
-Ops = Iterator[AssemblyOp]
-
-
-def _later() -> Ops:
-    """Of the number of the chunk, in r0."""
-    yield from with_constant("ltu", _LATER, "r0", 1)
-    yield from with_constant("add", _LATER, _LATER, -1)
-
-
-def _loaded(state: str, *registers: str, first: int = 0, later: bool = True) -> Ops:
-    """Vectors of the state in vector registers or parts of accumulators, 0 in a row's first chunk if `later`."""
-    if later:
-        yield AssemblyOp(f"vbcst.32 x2, {_LATER}")
-    for at, register in enumerate(registers, first):
-        accumulator = register.startswith("bm")
-        vector = "x0" if accumulator else register
-        yield AssemblyOp(f"vlda {vector}, [{state}, #{at * VECTOR_BYTES}]")
-        if later:
-            yield AssemblyOp(f"vband {vector}, {vector}, x2")
-        if accumulator:
-            yield AssemblyOp(f"vmov {register}, {vector}")
-
-
-def _stored(state: str, *registers: str, first: int = 0) -> FunctionPart:
-    ops = []
-    for at, register in enumerate(registers, first):
-        vector = f"x{2 + at}" if register.startswith("bm") else register
-        ops += [named_op(f"vmov {vector}, {register}")] if vector != register else []
-        ops.append(named_op(f"vst {vector}, [{state}, #{at * VECTOR_BYTES}]", f"state {at}"))
-    return repeated("aie2p", [], ops, 1)
 
 
 def _summed(row: NormRow) -> list[FunctionPart]:
@@ -72,7 +40,7 @@ def _begun(row: NormRow) -> Ops:
         yield from (AssemblyOp(f"mov {to}") for to in ("r0, m1", "p0, p5", "p1, p6"))
     elif row.codes:
         yield from saved()
-    yield from _later()
+    yield from later()
 
 
 def _kept(row: NormRow) -> tuple[str, ...]:
@@ -82,8 +50,8 @@ def _kept(row: NormRow) -> tuple[str, ...]:
 def _statistics(row: NormRow) -> Iterator[FunctionPart]:
     part = statistics(row, "p4")
     yield from _summed(row)
-    yield replace(part, setup=[*_begun(row), *part.setup, *_loaded("p3", *_kept(row))])
-    yield _stored("p3", *_kept(row))
+    yield replace(part, setup=[*_begun(row), *part.setup, *loaded("p3", *_kept(row))])
+    yield stored("p3", *_kept(row))
 
 
 def _results(row: NormRow) -> Iterator[FunctionPart]:
@@ -91,46 +59,46 @@ def _results(row: NormRow) -> Iterator[FunctionPart]:
     place = behind("p2", "p5", row.bytes) if row.residual else ()
     yield from _summed(row)
     if row.codes:
-        ready = [*code_setup(), *_loaded("p3", *_kept(row), later=False), *behind("p3", "p2", row.elements)]
+        ready = [*code_setup(), *loaded("p3", *_kept(row), masked=False), *behind("p3", "p2", row.elements)]
     else:
-        ready = [*_ready(), *_loaded("p3", *_kept(row), later=False), AssemblyOp("mov p3, p0")]
+        ready = [*_ready(), *loaded("p3", *_kept(row), masked=False), AssemblyOp("mov p3, p0")]
     yield replace(part, setup=[*_begun(row), *place, *ready, *part.setup])
 
 
 def _layer_sum(row: NormRow) -> Iterator[FunctionPart]:
     yield from _summed(row)
-    yield replace(layer_norm.totals(row), setup=[*_begun(row), *layer_norm.begun(), *_loaded("p3", *_SUMS)])
-    yield _stored("p3", *_SUMS)
+    yield replace(layer_norm.totals(row), setup=[*_begun(row), *layer_norm.begun(), *loaded("p3", *_SUMS)])
+    yield stored("p3", *_SUMS)
 
 
 def _less_mean(row: NormRow) -> Iterator[FunctionPart]:
     yield from _summed(row)
-    yield layer_norm.less_mean(row, [*_begun(row), *layer_norm.begun(), *_loaded("p3", *_SUMS, later=False)])
+    yield layer_norm.less_mean(row, [*_begun(row), *layer_norm.begun(), *loaded("p3", *_SUMS, masked=False)])
 
 
 def _layer_squares(row: NormRow) -> Iterator[FunctionPart]:
     yield from _less_mean(row)
-    loaded = _loaded("p3", *_SUMS, first=2)
+    before = loaded("p3", *_SUMS, first=2)
     if row.codes:
         part = layer_codes.squares(row)
-        yield replace(part, setup=[*layer_codes.begun(), *part.setup, *loaded])
+        yield replace(part, setup=[*layer_codes.begun(), *part.setup, *before])
     else:
-        yield replace(layer_norm.squares(row), setup=[*loaded, AssemblyOp("mov p4, p0")])
-    yield _stored("p3", *_SUMS, first=2)
+        yield replace(layer_norm.squares(row), setup=[*before, AssemblyOp("mov p4, p0")])
+    yield stored("p3", *_SUMS, first=2)
 
 
 def _deviation(row: NormRow) -> Iterator[FunctionPart]:
     """b is behind w."""
     yield from _less_mean(row)
-    loaded, shift = _loaded("p3", *_SUMS, first=2, later=False), behind("p5", "p1", 2 * row.elements)
+    sums, shift = loaded("p3", *_SUMS, first=2, masked=False), behind("p5", "p1", 2 * row.elements)
     placed = [AssemblyOp("mov p2, p5")] if row.residual else []
-    yield layer_codes.deviation(row, [*layer_codes.begun(), *loaded, *placed, *shift])
+    yield layer_codes.deviation(row, [*layer_codes.begun(), *sums, *placed, *shift])
 
 
 def _layer_largest(row: NormRow) -> Iterator[FunctionPart]:
     yield from _deviation(row)
-    yield layer_codes.largest(row, [*_loaded("p3", *_LARGEST, first=4)])
-    yield _stored("p3", *_LARGEST, first=4)
+    yield layer_codes.largest(row, [*loaded("p3", *_LARGEST, first=4)])
+    yield stored("p3", *_LARGEST, first=4)
 
 
 def _layer_codes(row: NormRow) -> Iterator[FunctionPart]:
@@ -138,8 +106,8 @@ def _layer_codes(row: NormRow) -> Iterator[FunctionPart]:
     part = layer_codes.codes(row)
     yield from _deviation(row)
     place = behind("p2", "p2", row.bytes) if row.residual else ()
-    loaded = _loaded("p3", *_LARGEST, first=4, later=False)
-    yield replace(part, setup=[*loaded, *place, *behind("p3", "p2", row.elements), *part.setup])
+    most = loaded("p3", *_LARGEST, first=4, masked=False)
+    yield replace(part, setup=[*most, *place, *behind("p3", "p2", row.elements), *part.setup])
 
 
 def _layer_results(row: NormRow) -> Iterator[FunctionPart]:
@@ -151,7 +119,7 @@ def _layer_results(row: NormRow) -> Iterator[FunctionPart]:
     yield from _less_mean(row)
     place = behind("p3", "p5", row.bytes) if row.residual else [AssemblyOp("mov p3, p2")]
     pointers = [*place, AssemblyOp("mov p5, p0"), *behind("p2", "p1", 2 * row.elements)]
-    yield replace(part, setup=[*_loaded("p3", *_SUMS, first=2, later=False), *pointers, *part.setup])
+    yield replace(part, setup=[*loaded("p3", *_SUMS, first=2, masked=False), *pointers, *part.setup])
 
 
 def _ready() -> Ops:
@@ -180,24 +148,24 @@ def _softmax_largest(vectors: int, factor: float) -> Iterator[FunctionPart]:
     part = largest(vectors, factor)
     found = [
         AssemblyOp(f"vlda x0, [p2, #{2 * VECTOR_BYTES}]"),
-        AssemblyOp(f"mov r16, {_LATER}"),
+        AssemblyOp(f"mov r16, {LATER}"),
         AssemblyOp("vsel.16 x9, x9, x0, r16"),
     ]
-    yield replace(part, setup=[*_later(), *part.setup, *found])
-    yield _stored("p2", "x9", first=2)
+    yield replace(part, setup=[*later(), *part.setup, *found])
+    yield stored("p2", "x9", first=2)
 
 
 def _softmax_sum(vectors: int, factor: float) -> Iterator[FunctionPart]:
     part = powers(vectors)
-    before = [*_later(), *begun(factor), AssemblyOp(f"vlda x9, [p2, #{2 * VECTOR_BYTES}]")]
-    yield replace(part, setup=[*before, *part.setup, *_loaded("p2", "bmll2", "bmlh2")])
-    yield _stored("p2", "bmll2", "bmlh2")
+    before = [*later(), *begun(factor), AssemblyOp(f"vlda x9, [p2, #{2 * VECTOR_BYTES}]")]
+    yield replace(part, setup=[*before, *part.setup, *loaded("p2", "bmll2", "bmlh2")])
+    yield stored("p2", "bmll2", "bmlh2")
 
 
 def _softmax_results(vectors: int, factor: float) -> Iterator[FunctionPart]:
     first, last = powers(vectors), over_sum(vectors)
     yield replace(first, setup=[*begun(factor), AssemblyOp(f"vlda x9, [p2, #{2 * VECTOR_BYTES}]"), *first.setup])
-    yield replace(last, setup=[*_loaded("p2", "bmll2", "bmlh2", later=False), *last.setup])
+    yield replace(last, setup=[*loaded("p2", "bmll2", "bmlh2", masked=False), *last.setup])
 
 
 def _softmax(

@@ -17,6 +17,7 @@ from bdforge.models.bitnet.carried import Carried
 from bdforge.models.bitnet.composed_head import ComposedHead, quantised_rows
 from bdforge.models.bitnet.composed_layers import ComposedLayers
 from bdforge.runtime import OperandError, load
+from bdforge.runtime.loading import Emulated
 from support.differences import same
 from support.plain_bitnet import PlainBitNet
 from support.tiny_layers import HEAD, PROMPT, TOKEN, TinyLayers
@@ -154,6 +155,27 @@ def test_one_list_makes_what_two_make(tmp_path: Path, summing: Any, designs: dic
     apart = sum(layer.us(keys=keys) + head.us for keys in (19, 20, 21))
     timing = timing_of(device_named("strix_halo"))
     assert apart - (entry.npu_us or 0) == pytest.approx(3e-3 * (timing.dispatch_ns - timing.runlist_dispatch_ns))
+
+
+def test_no_cache_goes_to_and_fro(
+    tmp_path: Path, summing: Any, designs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+):
+    """A token's list is sent states, product, scales and angles (704 bytes), and fetched what it leaves of these, and
+    logits; keys and values of both layers once, when somebody asks."""
+    model = opened(write_hugging_face(tmp_path, random_content(CONFIG, 5)), summing, *designs.values())
+    moved: list[tuple[str, int]] = []
+    for way in ("send", "receive"):
+        monkeypatch.setattr(Emulated, way, lambda self, buffer, way=way: moved.append((way, buffer.nbytes)))
+    cache, state = model.cache(), 704
+    for ids in ([*range(17)], [3], [4]):
+        moved.clear()
+        model.next_logits(ids, cache)
+    assert moved == [("send", state), ("receive", state), ("receive", 4 * VOCABULARY)]
+    moved.clear()
+    rows = [cache.kept(layer) for layer in (*range(LAYERS), *range(LAYERS))]
+    capacity = 2 * TINY.kv * TINY.dim * 1024
+    assert moved == [("receive", capacity)] * 2 * LAYERS
+    assert {array.shape for pair in rows for array in pair} == {(19, TINY.kv, TINY.dim)}
 
 
 def test_a_head_that_looks_elsewhere_is_refused(tmp_path: Path, summing: Any, designs: dict[str, Path]):

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from support.once import locked
 
 ROOT = Path(__file__).resolve().parents[2]
 SANITIZED = ROOT / "build" / "test-host" / "sanitized"
+ARCHIVE = "lib/libbdforge.a"
 SOURCES = ("host", "tests/host")
 BUILD_SECONDS = 600  # on a machine with many other jobs
 SANITIZERS = (
@@ -98,17 +100,19 @@ def run(*words: Path | str, cwd: Path | None = None, environ: dict[str, str] | N
     )  # fmt: skip
 
 
-def c_program(folder: Path, *sources: Path) -> Path:
-    """A program of sources in C over the sanitized shared library, which links faster than the archive; headers may lie
-    beside the first source.
+def c_program(folder: Path, *sources: Path, archive: Path | None = None, libraries: Sequence[str] = ()) -> Path:
+    """A program of sources in C over the sanitized shared library, which links faster than an archive, or over an
+    `archive` and the `libraries` which that needs; headers may lie beside the first source.
     """
     flags = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsanitize=address,undefined"]
     include = [f"-I{ROOT / 'host/include'}", f"-I{sources[0].parent}"]
-    lib, objects = sanitized_build() / "lib", [folder / f"{source.stem}.o" for source in sources]
+    objects = [folder / f"{source.stem}.o" for source in sources]
     for source, made in zip(sources, objects, strict=True):
         done = run("g++", "-x", "c", "-std=c11", *flags, *include, "-c", source, "-o", made)
         assert done.returncode == 0, done.stderr
-    done = run("g++", *flags, *objects, f"-L{lib}", "-lbdforge", f"-Wl,-rpath,{lib}", "-o", folder / "program")
+    lib = None if archive else sanitized_build() / "lib"
+    over = [archive, *libraries, "-pthread"] if archive else [f"-L{lib}", "-lbdforge", f"-Wl,-rpath,{lib}"]
+    done = run("g++", *flags, *objects, *over, "-o", folder / "program")
     assert done.returncode == 0, done.stderr
     return folder / "program"
 

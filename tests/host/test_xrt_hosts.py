@@ -7,13 +7,16 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from library_builds import (
+    ARCHIVE,
     SANITIZED,
     SANITIZERS,
     Done,
     built,
+    c_program,
     npu_library,
     replace_kernels,
     small_design,
@@ -21,6 +24,8 @@ from library_builds import (
     write_manifest,
 )
 from software_npu import SoftwareNpu, run_alone
+from test_host_layers import SIZES as MODEL
+from test_host_layers import TINY, VOCABULARY, write_files
 from xrt_containers import PDI_UUID, compile_stock_program, make_elf, make_instruction_elf, make_xclbin, tool
 
 from bdforge.array.images.read import read_image
@@ -37,7 +42,9 @@ from support.coded_folders import LAYER, SMALL, coded
 from support.differences import same
 from support.image_contents import xclbin_contents
 from support.raw_problem import coded_xclbin, marked_xclbin, read_result, write_problem
+from support.tiny_layers import HEAD, TOKEN
 from support.xrt_packages import FetchError, Packages, fetch_packages, fetch_python
+from tools.bitnet.content import config, random_content
 
 PLAN = small_plan()
 PROBLEM = PLAN.spec.problems[0]
@@ -266,6 +273,28 @@ def test_batches_are_runlists_of_24_at_most(npu: SoftwareNpu, program: Path, des
     assert "verified: 2240 elements" in done.stdout
     chains = [line.split(": ")[1] for line in npu.log if "a chain of" in line]
     assert chains == [f"a chain of {runs} runs" for runs in (24, 24, 22)]
+
+
+def test_a_token_is_one_runlist(xrt: Packages, build: Path, npu: SoftwareNpu, tmp_path_factory: pytest.TempPathFactory):
+    """Layers and head, two designs in one context: 3 commands, between which no host moves anything. The bits of the
+    emulated array without XRT."""
+    folder, source = tmp_path_factory.mktemp("text"), Path(__file__).parent / "c_text.c"
+    libraries = [f"-L{xrt.libraries}", "-lxrt_coreutil", "-luuid", "-Wl,--unresolved-symbols=ignore-in-shared-libs"]
+    program = c_program(folder, source, archive=build / ARCHIVE, libraries=libraries)
+    write_files(folder, content := random_content(config(*MODEL, VOCABULARY, 64), 5))
+    rng, tokens, made = np.random.default_rng(3), 22, {}
+    (folder / "x").write_bytes(rng.normal(size=(tokens, TINY.hidden)).astype(np.float32).tobytes())
+    for name in (f"{layer}.{one}_before" for layer in range(len(content.norms)) for one in "kv"):
+        kept = rng.normal(size=(tokens, TINY.kv, TINY.dim)).astype(ml_dtypes.bfloat16)
+        (folder / name).write_bytes(kept.astype(np.float32).tobytes())
+    designs = ",".join(str(TINY.composed_once(tmp_path_factory, name)) for name in (TOKEN, HEAD))
+    for device in ("emulated", BDF):
+        done = npu.run(program, device, folder, designs, "64", "+20", "1", "1")
+        assert (done.returncode, done.stderr) == (0, ""), device
+        made[device] = {name: (folder / name).read_bytes() for name in ("y", "logits", "1.keys", "0.values")}
+    assert made[BDF] == made["emulated"]
+    assert [line.split(": ")[1] for line in npu.log if "a chain of" in line] == ["a chain of 3 runs"] * 2
+    assert not any("context 2" in line for line in npu.log)
 
 
 HANGS = "for (;;) pause();"

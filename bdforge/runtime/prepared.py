@@ -91,8 +91,10 @@ class Prepared:
     def current(self, name: str, *, written: bool = False) -> np.ndarray:
         """An array for this moment, as the last run left it: what is read or written there later, nobody synchronises.
 
-        `written`: the host writes it before the next run. OperandError for what is none of `arrays`.
+        `written`: the host writes it before the next run. OperandError for what is none of `arrays`, UseError when the
+        problem was closed.
         """
+        self._check_open()
         self._memory[self._operand(name).argument].current(written=written)
         return self._arrays[name]
 

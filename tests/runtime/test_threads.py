@@ -135,7 +135,12 @@ def test_what_was_closed_runs_no_more_and_closing_waits_for_what_runs():
         lambda: kept.submit(B=packed),
     ):  # fmt: skip
         assert refused(work) == ["design rows was closed; load it again"]
-    for work in (lambda: problem(B=packed), lambda: problem.submit(B=packed), problem.take):
+    for work in (
+        lambda: problem(B=packed),
+        lambda: problem.submit(B=packed),
+        problem.take,
+        lambda: problem.current("A"),
+    ):
         assert refused(work) == ["the prepared problem 6x8 of rows was closed; prepare it again"]
     assert repr(problem) == "<Prepared 6x8 of rows: closed>"
 

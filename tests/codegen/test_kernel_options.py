@@ -44,17 +44,23 @@ def test_sums_and_narrow_products_are_rounded_likewise(mode):
 
 
 def test_options_are_numbers_words_and_what_stands_where_none_are_given():
-    told = Options.of(("DIM_M=24", "C_IN_PARTS", "DIM_RHO=3", "LOOPS=hardware", "BLOCKS=4x1", "ROUNDING=floor"))
+    told = Options.of(("DIM_M=24", "C_IN_PARTS", "DIM_RHO=3", "LOOPS=hardware", "BLOCKS=4x1", "ROUNDING=floor",
+                       "MEETS=26,0,100"))  # fmt: skip
     assert (told.number("DIM_M"), told.number("SHIFT", 5)) == (24, 5)
     assert (told.has("C_IN_PARTS"), told.has("RELU")) == (True, False)
     assert (told.parts, told.hardware_loops, told.shape, told.rounding) == (3, True, (4, 1), 0)
+    assert told.met == (26, 0, 100)
     plain = Options.of(("DIM_RHO=3",))
     assert (plain.parts, plain.hardware_loops, plain.shape, plain.rounding) == (1, False, None, 12)
+    assert plain.met == (0, 0, 0)
     assert Options.of(("C_IN_PARTS",)).parts == 1
     assert Options.of(("LOOPS=jnz",)).hardware_loops is False
     for word in ("4", "x4", "4x", "ax1", "4x1x1", "-1x1"):
         with pytest.raises(CodegenError, match=f"BLOCKS={word} is no ROWSxCOLUMNS"):
             print(Options.of((f"BLOCKS={word}",)).shape)
+    for word in ("", "1", "1,2", "1,2,3,4", "1,2,101", "1,2,-3", "1,,3", "a,b,c"):
+        with pytest.raises(CodegenError, match=f"MEETS={word} is no three shares"):
+            print(Options.of((f"MEETS={word}",)).met)
     with pytest.raises(CodegenError, match="no blocks have 4x4"):
         assembled("mm_i8_i8_i32", "aie2p", (*TILE, "BLOCKS=4x4"))
 

@@ -57,6 +57,17 @@ def test_any_tile_and_layout_equals_numpy(seed):
 
 
 @pytest.mark.parametrize(
+    ("met", "shape"), [("0,0,0", "4 x 1"), ("0,100,0", "4 x 1"), ("0,0,100", "2 x 2"), ("20,0,0", "2 x 2")]
+)
+def test_blocks_are_those_that_wait_least_for_banks(met: str, shape: str):
+    """Blocks of 4 x 1 load A in every cycle, where any access to what shares its bank waits; B and C hardly meet."""
+    expected, found, _ = product("mm_i8_i2_i32", "aie2p", (32, 128, 160), 4, (f"MEETS={met}",))
+    options = ("DIM_M=32", "DIM_K=128", "DIM_N=160", "DIM_RHO=1", f"MEETS={met}")
+    same(found, expected)
+    assert f"blocks of {shape} micro-tiles" in assembled("mm_i8_i2_i32", "aie2p", options).text
+
+
+@pytest.mark.parametrize(
     ("name", "generation", "tile", "rho", "blocks", "saved"),
     [("mm_i8_i2_i32", "aie2p", (32, 56, 64), 2, "2x1", 6), ("mm_i8_i8_i8", "aie2", (16, 40, 32), 1, "2x2", 0)],
 )

@@ -72,6 +72,12 @@ def test_the_designs_stand_with_every_dram_and_reach_what_they_are_to_reach_with
     assert best[13824, 33] >= 33
 
 
+@pytest.mark.parametrize("row", [row for row in REACHED if row.design != "gemm_i8_i2_bf16"], ids=str)
+def test_cores_hardly_wait_for_banks_that_they_use_twice(row):
+    """Three percent of the time at most, where the design was tuned for what it costs."""
+    assert row.stalls <= 0.03
+
+
 def test_bfloat16_misses_its_target_for_the_pass_that_scales():
     (row,) = (row for row in REACHED[::3] if row.design == "gemm_i8_i2_bf16")
     assert row.tops(row.emulated_us) < row.target

@@ -35,7 +35,8 @@ TILE = (64, 128, 64)
 OURS = "ours"
 FLOATS = (64, 64, 64, 1)  # of twice that depth a core does not hold A, B and C
 FLAGSHIP = (64, 192, 160, 4)
-CHOSEN_TILES = (*TILE, 1), FLAGSHIP, (64, 96, 160, 1)
+ASSEMBLED = (64, 128, 160, 2)  # of the design that is tuned for assembled kernels
+CHOSEN_TILES = (*TILE, 1), FLAGSHIP, ASSEMBLED, (64, 96, 160, 1)
 CHOSEN_OPTIONS = (
     "", "LOOPS=hardware", "BLOCKS=4x1", "BLOCKS=2x2", "BLOCKS=2x1", "BLOCKS=2x1 LOOPS=hardware",
     "BLOCKS=2x1 B_TOP_SIGNED",

@@ -7,10 +7,11 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from bdforge.design.sequences import PlannedSequence, Program
-from bdforge.devices import Device
+from bdforge.devices import Device, TileKind
 from bdforge.operators.gemm.finish import finish_for
 from bdforge.operators.gemm.kernels import Finish, kernel_for
 from bdforge.operators.gemm.mapping import MappedGemm, map_gemm, tiling_of
+from bdforge.operators.gemm.met_banks import meets
 from bdforge.operators.gemm.reference import Reference, by_output, k_steps, random_inputs
 from bdforge.operators.gemm.resident import pool_reasons
 from bdforge.operators.gemm.resident_program import gemm_program
@@ -50,7 +51,14 @@ class GemmPlan(MappedGemm, Plan):
         defines += [f"{name.upper()}_TRANSPOSED" for name in self.transposed]
         defines += [f"SHIFT={spec.epilogue.shift}"] if spec.epilogue.shift else []
         defines += [f"ROUNDING={spec.epilogue.rounding}"] if spec.epilogue.rounding != "conv_even" else []
+        defines += [f"MEETS={','.join(map(str, self.met))}"] if any(self.met) else []
         return Kernels.ours(symbols, (*defines, *(finish.defines if finish else ())))
+
+    @property
+    def met(self) -> tuple[int, ...]:
+        """How much A, B and C share the banks of a core, in percent (`met_banks.meets`)."""
+        core = next(tile for tile in self.design.tiles if tile.core)
+        return meets(self.spec, core, self.device.generation.limits(TileKind.CORE))
 
     @property
     def transposed(self) -> str:

@@ -21,8 +21,8 @@ ROWS, FED = "row row row", ("int8", "int8", "bf16")
 
 DEFINES: dict[str, tuple[dict[str, Any], str]] = {
     "nothing else": ({"types": INT8}, ""),
-    "parts of A": ({"types": INT8, "rho": 2}, "DIM_RHO=2"),
-    "C in parts": ({"types": INT8, "rho": 2, "c_in_parts": True, "k_mt": 32}, "DIM_RHO=2 C_IN_PARTS"),
+    "parts of A": ({"types": INT8, "rho": 2}, "DIM_RHO=2 MEETS=0,0,25"),
+    "C in parts": ({"types": INT8, "rho": 2, "c_in_parts": True, "k_mt": 32}, "DIM_RHO=2 C_IN_PARTS MEETS=0,0,25"),
     "A turned": ({"types": INT8, "layouts": "column row row"}, "A_TRANSPOSED"),
     "B turned": ({"types": INT8, "layouts": "row column row"}, "B_TRANSPOSED"),
     "C turned": ({"types": INT8, "layouts": "row packed column"}, "C_TRANSPOSED"),
@@ -33,10 +33,10 @@ DEFINES: dict[str, tuple[dict[str, Any], str]] = {
         {"types": ("int8", "int8", "int16", "int32"), "epilogue": {"shift": 1, "rounding": "conv_odd", "relu": True}},
         "SHIFT=1 ROUNDING=conv_odd RELU",
     ),
-    "scales": ({"types": FED, "k": 64, "epilogue": {"scale": True}}, "ARRAY_ROWS=2 SCALE"),
+    "scales": ({"types": FED, "k": 64, "epilogue": {"scale": True}}, "MEETS=0,0,25 ARRAY_ROWS=2 SCALE"),
     "biases of three rows": (
         {"types": FED, "k": 64, "rows": 3, "columns": 3, "epilogue": {"bias": True, "relu": True}},
-        "ARRAY_ROWS=3 BIAS RELU",
+        "MEETS=0,0,25 ARRAY_ROWS=3 BIAS RELU",
     ),
     "fields": ({"types": ("int8", "int2", "int8")}, "FIELD_SCALED"),
 }  # fmt: skip

@@ -101,7 +101,7 @@ def _product(name: str, generation: str, options: Options) -> MatrixProduct:
     product = MatrixProduct(
         generation, weights, SIZES[c], m // rho, k, n, turns_a, turns_b, swapped,
         rho, options.number("SHIFT", 0), ROUNDINGS["conv_even"] if floats else options.rounding,
-        options.hardware_loops, weights == "i2" and options.has("B_TOP_SIGNED"), options.shape,
+        options.hardware_loops, weights == "i2" and options.has("B_TOP_SIGNED"), options.shape, options.met,
     )  # fmt: skip
     _check(name, product)
     return product

@@ -28,7 +28,7 @@ _KNOWN = {
     "ROUNDING", "FIELD_SCALED", "BIAS", "RELU", "SCALE", "ARRAY_ROWS", "FUNCTION", "TILE_ELEMENTS", "OPERANDS",
     "EPSILON", "RESIDUAL", "CODES", "LOOPS", "BLOCKS", "B_TOP_SIGNED", "HEAD_DIM", "NEIGHBOURS", "FACTOR",
     "ROW_ELEMENTS", "X_F32", "Y_F32", "RESIDUAL_F32", "OUTPUT_HEADS", "TURNED", "SCALED",
-    "GROUP", "HEADS", "KV_HEADS", "ROWS", "COLUMNS", "DIGITS", "SCORE_SCALE", "CAUSAL", "WINDOW", "SOFT_CAP",
+    "MEETS", "GROUP", "HEADS", "KV_HEADS", "ROWS", "COLUMNS", "DIGITS", "SCORE_SCALE", "CAUSAL", "WINDOW", "SOFT_CAP",
 }  # fmt: skip
 
 
@@ -80,6 +80,15 @@ class Options:
         if not (rows.isdecimal() and columns.isdecimal()):
             raise CodegenError(f"BLOCKS={text} is no ROWSxCOLUMNS of micro-tiles, such as 4x1")
         return int(rows), int(columns)
+
+    @property
+    def met(self) -> tuple[int, int, int]:
+        """How much operands share banks, three of percent; CodegenError for anything else."""
+        text = self.given.get("MEETS", "0,0,0")
+        shares = [int(share) for share in text.split(",") if share.isdecimal()]
+        if len(shares) != 3 or text.count(",") != 2 or max(shares) > 100:
+            raise CodegenError(f"MEETS={text} is no three shares of 0 to 100 percent, such as 26,34,0")
+        return shares[0], shares[1], shares[2]
 
     @property
     def rounding(self) -> int:

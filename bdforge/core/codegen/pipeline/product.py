@@ -86,6 +86,9 @@ _SQUARES, _TALL_BYTES, _TALLER_BYTES = 35, 46, 36  # modes that transpose 8 x 8,
 _TALL, _WIDE = 28, 29  # and 8 x 4, 4 x 8 elements of 16 bits
 SQUARE_HALVES = 52, 53  # that make the upper and the lower half of 8 x 8 elements of 16 bits transposed
 
+Met = tuple[int, int, int]
+"""Which share of C's accesses lies in a bank with A, and in one with B, and of A's in one with B, in percent."""
+
 PART = "r0"
 """Which of its parts a call makes; read before all else."""
 
@@ -99,7 +102,8 @@ class MatrixProduct:
     and down when they are stored, with a code of crRnd. `hardware_loops` need no slot for a branch.
 
     Ternary codes are biased by 1, those of a byte's top field in two's complement if `top_signed`: then a mask alone
-    unpacks them. `shape` is the only one that blocks may have but at edges, if there is one.
+    unpacks them. `shape` is the only one that blocks may have but at edges, if there is one. Operands that are `met` in
+    a bank wait for each other.
     """
 
     generation: str
@@ -117,6 +121,7 @@ class MatrixProduct:
     hardware_loops: bool = False  # a choice, as none of ours was seen on silicon
     top_signed: bool = False
     shape: tuple[int, int] | None = None
+    met: Met = (0, 0, 0)
 
     @property
     def vectors(self) -> Vectors:

@@ -1,16 +1,16 @@
 """Schedules of blocks: first the steps of k, which are all the same, then what a block does besides."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
 from bdforge.core.codegen.basic_block import AssemblyOp
 from bdforge.core.codegen.errors import CodegenError
-from bdforge.core.codegen.pipeline.block_dataflow import block
+from bdforge.core.codegen.pipeline.block_dataflow import A_BANK, B_BANK, C_BANK, block
 from bdforge.core.codegen.pipeline.block_float_steps import Placed, placed_steps
 from bdforge.core.codegen.pipeline.dataflow import BANK, DataflowOp, Value, dependences, places
-from bdforge.core.codegen.pipeline.product import BlockRegion
+from bdforge.core.codegen.pipeline.product import BlockRegion, Met
 from bdforge.core.codegen.pipeline.register_colouring import coloured, lives
 from bdforge.core.isa import Isa, load
 from bdforge.core.isa.modulo import ModuloProblem, ModuloSchedule, fits, plans
@@ -27,7 +27,8 @@ _LOADED, _STORED = 4, 6  # cycles from a load of C to the product that adds it, 
 class Scheduled:
     """A block's ops with the cycle of each, its alternative, and registers of values; blocks follow each `period`.
 
-    `conflicts` are its accesses that meet another one in a bank, if A, B and C lie in one each.
+    `conflicts` are its accesses that meet another one in a bank, if A, B and C lie in one each; `waits` what it waits
+    besides as far as they share one (expected).
     """
 
     region: BlockRegion
@@ -38,11 +39,12 @@ class Scheduled:
     choices: Sequence[int]
     registers: Mapping[Value, int]
     conflicts: int
+    waits: float
 
     @property
     def cost(self) -> float:
         """Cycles of a block with stalls, as often as banks are shared."""
-        return self.period + self.conflicts * self.region.same_bank
+        return self.period + self.conflicts * self.region.same_bank + self.waits
 
     def placed(self) -> list[tuple[int, AssemblyOp]]:
         """Instructions with their cycles."""
@@ -84,7 +86,7 @@ def _found(region: BlockRegion, interval: int, idle: int) -> Iterator[Scheduled]
             if found is None:
                 continue
             yield found
-            if strict:
+            if strict and not any(region.product.met):
                 return
 
 
@@ -133,18 +135,26 @@ def _attempt(
         first = min(plan.issues[: len(ops)])
         issues = [at - first for at in plan.issues[: len(ops)]]
         choices = plan.choices[: len(ops)]
-        return Scheduled(region, interval, period, ops, issues, choices, registers, _conflicts(ops, plan, isa))
+        accesses = Counter(_accesses(ops, plan, isa))
+        conflicts = sum(count - 1 for count in accesses.values())
+        waits = _waits(accesses, region.product.met)
+        return Scheduled(region, interval, period, ops, issues, choices, registers, conflicts, waits)
     return None
 
 
-def _conflicts(ops: Sequence[DataflowOp], plan: ModuloSchedule, isa: Isa) -> int:
-    """Accesses of a block, and of those around it, beyond one in a cycle to each bank."""
-    cells = (
-        (unit, (issue + cycle) % plan.interval)
-        for op, issue, choice in zip(ops, plan.issues, plan.choices, strict=False)
-        for unit, cycle in places(isa.generation, op)[choice] if unit.startswith(BANK)
-    )  # fmt: skip
-    return sum(count - 1 for count in Counter(cells).values())
+def _accesses(ops: Sequence[DataflowOp], plan: ModuloSchedule, isa: Isa) -> Iterator[tuple[str, int]]:
+    """(operand, cycle) of the accesses of a block among those around it."""
+    for op, issue, choice in zip(ops, plan.issues, plan.choices, strict=False):
+        for unit, cycle in places(isa.generation, op)[choice]:
+            if unit.startswith(BANK):
+                yield unit.removeprefix(BANK), (issue + cycle) % plan.interval
+
+
+def _waits(accesses: Iterable[tuple[str, int]], met: Met) -> float:
+    """Cycles that a block waits where two operands are accessed in one cycle, as often as these lie in one bank."""
+    cycles = {operand: {at for one, at in accesses if one == operand} for operand in (A_BANK, B_BANK, C_BANK)}
+    pairs = ((A_BANK, C_BANK), (B_BANK, C_BANK), (A_BANK, B_BANK))
+    return sum(len(cycles[one] & cycles[other]) * share for (one, other), share in zip(pairs, met, strict=True)) / 100
 
 
 def _registers(region: BlockRegion, interval: int, idle: int, period: int) -> dict[Value, int] | None:

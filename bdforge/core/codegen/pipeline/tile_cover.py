@@ -12,7 +12,7 @@ from bdforge.core.codegen.pipeline.steady_block import Scheduled, scheduled
 
 _AROUND = 70  # cycles of a region besides its blocks: set-up, fill and drain
 _SETUP = 25  # without what its last block shows of fill and drain
-_WAIT = 0.1  # cycles that a load of A or B waits for its bank, about: where tiles fill a core, operands share banks
+_WAIT = 0.06  # cycles that a load of A or B waits for a bank that a DMA uses, about (docs/assembled.md)
 _LANES = 4  # of a block; for more there are too few registers that count the steps of pointers
 
 

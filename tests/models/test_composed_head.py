@@ -160,13 +160,13 @@ def test_one_list_makes_what_two_make(tmp_path: Path, summing: Any, designs: dic
 def test_no_cache_goes_to_and_fro(
     tmp_path: Path, summing: Any, designs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ):
-    """A token's list is sent states, product, scales and angles (704 bytes), and fetched what it leaves of these, and
+    """A token's list is sent states, product, scales and angles (1,216 bytes), and fetched what it leaves of these, and
     logits; keys and values of both layers once, when somebody asks."""
     model = opened(write_hugging_face(tmp_path, random_content(CONFIG, 5)), summing, *designs.values())
     moved: list[tuple[str, int]] = []
     for way in ("send", "receive"):
         monkeypatch.setattr(Emulated, way, lambda self, buffer, way=way: moved.append((way, buffer.nbytes)))
-    cache, state = model.cache(), 704
+    cache, state = model.cache(), 2 * 2 * 256 + 64 + 128
     for ids in ([*range(17)], [3], [4]):
         moved.clear()
         model.next_logits(ids, cache)
@@ -186,7 +186,7 @@ def test_a_head_that_looks_elsewhere_is_refused(tmp_path: Path, summing: Any, de
     cache = model.cache()
     model.next_logits([*range(17)], cache)
     says = r"operand sums of 1x192 of bitnet_head does not lie where 18 of bitnet_token has down_sums: it is "
-    says += r"bf16\[128\] from byte 0 on, that one bf16\[128\] from byte 256 on; give them"
+    says += r"bf16\[256\] from byte 0 on, that one bf16\[256\] from byte 512 on; give them"
     with pytest.raises(OperandError, match=says):
         model.next_logits([3], cache)
 

@@ -206,7 +206,7 @@ UNIT_CASE("layers", a_job_stands_where_another_designs_has_its_operands) {
         check_contains(unit::message_of<ArgumentError>([&] { layer.beside(design, sizes, operands); }), says);
     };
     refused(head, {{"x", "y"}}, "operand sums of bitnet_head 1x64 on emulated lies in one buffer with others that are to stand where");
-    refused(head, {{"x", "down_sums"}, {"sums", "y"}, {"scales", "f_scales"}}, "it is bf16[128] from byte 0 on, that one bf16[128] from byte 256 on; give them");
+    refused(head, {{"x", "down_sums"}, {"sums", "y"}, {"scales", "f_scales"}}, "it is bf16[256] from byte 0 on, that one bf16[256] from byte 512 on; give them");
     refused(head, {{"x", "k"}, {"sums", "down_sums"}, {"scales", "f_scales"}}, "does not lie where bitnet_token 19 on emulated has k");
     refused(head, {{"x", "z"}}, "has no operand z");
     refused(head, {{"h", "y"}}, "operand h");

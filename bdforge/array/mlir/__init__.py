@@ -29,9 +29,9 @@ def parse(text: str, file: str = "<string>") -> ModuleOp:
     return read_module(_context(), SourceText(text, file))
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=16)
 def parsed(text: str, file: str = "<string>") -> ModuleOp:
-    """What `parse` reads, for those who leave the module as it is: of the last few texts it is kept, since designs are
+    """What `parse` reads, for those who leave the module as it is: of the last texts it is kept, since designs are
     run, built and joined more often than they change."""
     return parse(text, file)
 

@@ -17,7 +17,7 @@ from bdforge.common.compilers import native_flags
 from bdforge.devices import DEVICES, device_named
 from bdforge.operators import Plan, Problem, built_files, gemm, manifest, operator_of, plan, plan_of, render, spec_from
 from bdforge.runtime import BuiltDesign, load_kernels
-from support.once import made_in
+from support.once import locked, made_in
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "build" / "test-kernels"
@@ -170,13 +170,14 @@ def _stand_in(*defines: str) -> Path:
 
 
 def _compiled(suffix: str, *words: str, text: str = "") -> Path:
-    """What g++ makes of the words and its input, kept by these and all that could be included."""
+    """What g++ makes of words and input, once for all processes, kept by these and all that could be included."""
     command = [*_gxx(), *words]
     kept = KEPT / f"{hashlib.sha256(repr((command, text, _kernel_sources())).encode()).hexdigest()}{suffix}"
-    if not kept.exists():
-        part = kept.with_suffix(f".{os.getpid()}")
-        subprocess.run([*command, "-o", str(part)], input=text, text=True, check=True)
-        part.replace(kept)
+    with locked(kept.with_suffix(".lock")):
+        if not kept.exists():
+            part = kept.with_suffix(f".{os.getpid()}")
+            subprocess.run([*command, "-o", str(part)], input=text, text=True, check=True)
+            part.replace(kept)
     return kept
 
 

@@ -201,6 +201,23 @@ def test_pointers_of_twenty_bits_go_round(step: int):
     assert rules(source) == WALKS[step]
 
 
+def walk(start: int) -> str:
+    """Three passes over four vectors each, in memory from `start` on."""
+    between = "nop\n" * 5
+    return (
+        f"movxm p0, #{start}\nmovx r1, #3\nmovxm m0, #-256\n"
+        f".p2align 4\nouter: movx r2, #4\n"
+        f".p2align 4\ninner: vlda x0, [p0], #64\nadd r2, r2, #-1\njnz r2, #inner\n{between}"
+        f"padda [p0], m0\nvlda x1, [p0, #0]\nadd r1, r1, #-1\njnz r1, #outer\n{between}{END}"
+    )
+
+
+@pytest.mark.parametrize(("start", "found"), [(0x40000, []), (0x3FFC0, ["no-memory"])])
+def test_what_a_loop_steps_is_that_of_all_its_passes(start: int, found: list[str]):
+    """The first pass is not the last one: pointers that go back by what all passes step do not leave memory."""
+    assert rules(walk(start)) == found
+
+
 @pytest.mark.parametrize("between", range(4, 9))
 def test_a_narrow_store_keeps_memory_for_six_cycles(between: int):
     nops = "nop\n" * between

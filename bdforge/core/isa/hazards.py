@@ -107,6 +107,7 @@ class _Checker:
         self.points: dict[tuple[Place, tuple[int, ...]], _Point] = {}
         self.paths: dict[Place, int] = {}
         self._bits: dict[str, int] = {}  # of leaves
+        self._steps: dict[tuple[int, int], frozenset[str]] = {}  # pointers by the ends of loops
         self.accesses: dict[Hazard, None] = {}  # found on the way: joined paths know fewer addresses
         self.named = BundleNames(program, options.where)
         self.issued = {address: issued(program.generation, bundle) for address, bundle in program.bundles.items()}
@@ -156,7 +157,27 @@ class _Checker:
             if parts.accesses:
                 self.accesses.update(dict.fromkeys(self._alignment(address, point.state)))
             advance(after, address, parts, point.landing)
-            waiting += [one for one in self._behind(point) if one.joins(after)]
+            waiting += [one for one in self._behind(point) if one.joins(self._known_at(one, point, after))]
+
+    def _known_at(self, one: _Point, point: _Point, after: PathState) -> PathState:
+        """The state that goes on from a point to `one`: which pass leaves a loop is not known, nor what it stepped."""
+        (address, left, origin), constants = point.place, point.state.constants
+        if left == 1 and self.program.branches[origin].falls:
+            start = self.program.branches[origin].target
+        else:
+            start = constants.get("ls") if not left and ends_loop(address, constants) else None
+        if start is None or start > address or one.place[0] == start:
+            return after
+        stepped = self._stepped(start, address)
+        kept = {name: value for name, value in after.constants.items() if name not in stepped}
+        return PathState(after.defined, kept, after.loop_writes)
+
+    def _stepped(self, start: int, last: int) -> frozenset[str]:
+        """Pointers that the bundles of a loop step."""
+        if (start, last) not in self._steps:
+            inside = (one for at, one in self.issued.items() if start <= at <= last)
+            self._steps[start, last] = frozenset(pointer for one in inside for pointer, _ in one.steps)
+        return self._steps[start, last]
 
     def _behind(self, point: _Point) -> Sequence[_Point]:
         """Where execution may go on behind a point."""

@@ -17,9 +17,9 @@ from bdforge.common.messages import bounded
 from bdforge.common.screen import say
 
 HOMES = {
-    "new": "build", "build": "build", "compose": "compose", "run": "run", "check-run": "run", "emulate": "emulate",
-    "verify": "emulate", "device": "device", "plan": "plan", "render": "texts", "convert": "texts",
-    "show": "texts", "route": "texts", "lower": "texts", "insts": "insts", "asm": "machine_code",
+    "new": "build", "build": "build", "compose": "compose", "run": "run", "check-run": "check_run",
+    "emulate": "emulate", "verify": "emulate", "device": "device", "plan": "plan", "render": "texts",
+    "convert": "texts", "show": "texts", "route": "texts", "lower": "texts", "insts": "insts", "asm": "machine_code",
     "disasm": "machine_code", "explain": "explain", "estimate": "estimate", "contract": "contract",
     "weights": "weights", "generate": "models", "bench": "models", "tune": "tune", "balance": "tune",
     "sweep": "sweep", "reproduce": "reproduce", "plot": "plot", "demo": "demo", "puzzle": "puzzle",

@@ -42,6 +42,7 @@ from bdforge.cli.options import (
 from bdforge.cli.page import PageOfRun, recorded, zeros
 from bdforge.cli.progress import emulating, working
 from bdforge.cli.timing import KernelCycles, Macs, Product, Timed, TimelineFile
+from bdforge.common.array_files import load_arrays, new_arrays, save_array
 from bdforge.common.files import TEXT_BYTES_MAX, decoded, read_bytes
 from bdforge.common.messages import InputError, listed
 from bdforge.common.screen import say, screen
@@ -49,7 +50,6 @@ from bdforge.common.watched import part
 from bdforge.devices.capacities import KNOWN
 from bdforge.devices.txn_format.codec import encode
 from bdforge.runtime import load_kernels
-from bdforge.runtime.array_files import load_arrays, new_arrays, save_array
 from bdforge.runtime.xrt import difference, run_words
 
 app = typer.Typer()

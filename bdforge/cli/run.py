@@ -1,14 +1,10 @@
-"""`bdforge run`: a built design on the emulated array, against numpy; `bdforge check-run`: the same of any run.
+"""`bdforge run`: a built design on the emulated array, against numpy."""
 
-The latter is for bdforge-run --verify.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.console import Console
 
@@ -33,18 +29,13 @@ from bdforge.cli.options import (
 )
 from bdforge.cli.progress import emulating, resumable
 from bdforge.cli.timing import TimelineFile, without_timing
-from bdforge.common.files import FileError, read_json
-from bdforge.common.screen import new_table, put, say, screen
+from bdforge.common.files import FileError
+from bdforge.common.screen import new_table, put, screen
 from bdforge.common.tasks import HERE, Workers
 from bdforge.common.watched import part
-from bdforge.design.manifest import Manifest, manifest_fault
 from bdforge.design.sequences import SequenceOptions
-from bdforge.design.sequences.sequence_program import Operand
 from bdforge.devices import DEVICES
-from bdforge.devices.types import TYPES
 from bdforge.operators import (
-    ComposedPlan,
-    Expected,
     Plan,
     Problem,
     SpecError,
@@ -55,8 +46,7 @@ from bdforge.operators import (
 )
 from bdforge.perf.composed_run import step_table
 from bdforge.perf.tune.time_model import Basis, basis_named
-from bdforge.runtime import BuiltDesign, first_mismatch, run
-from bdforge.runtime.array_files import load_arrays
+from bdforge.runtime import BuiltDesign
 
 _MANY = 10_000_000  # operations
 SUGGESTION = (
@@ -192,58 +182,3 @@ def _folder(design: Path) -> Path:
         f"{design} is the spec of a design; build it with 'scons device={device} design={name} host', "
         f"then: bdforge run build/{device}/{name}"
     )
-
-
-@app.command(name="check-run", hidden=True)
-def check_run(
-    manifest: Annotated[Path, typer.Argument(help="manifest.json of the design that ran.")],
-    folder: Annotated[Path, typer.Argument(help="Folder of its operands, NAME.npy each.")],
-) -> None:
-    """Compare outputs with the reference; exit code 1 and the first wrong element where one differs."""
-    content = read_json(manifest, FileError)
-    if fault := manifest_fault(content):
-        raise FileError(f"{manifest}: {fault}; build the design again")
-    planned = plan_of(Manifest.model_validate(content), manifest.parent)
-    arrays = {operand.name: _array(operand, folder) for operand in planned.program.operands}
-    inputs = {operand.name for operand in planned.program.operands if operand.direction == "in"}
-    given = {name: array for name, array in arrays.items() if name in inputs and array is not None}
-    for name, expected in _right(planned, manifest.parent, given).items():
-        if sentence := _mismatch(name, arrays[name], expected):
-            say(sentence)
-            raise typer.Exit(1)
-
-
-def _right(plan: Plan, folder: Path, inputs: Mapping[str, np.ndarray]) -> Mapping[str, Expected]:
-    """What outputs must be: of a composition the bits that the emulated array makes, whose steps are checked."""
-    if not isinstance(plan, ComposedPlan):
-        return plan.expected(inputs)
-    found = run(BuiltDesign.load(folder), inputs)
-    made = found.outputs | found.between
-    for name, expected in plan.expected(inputs, made).items():
-        if sentence := _mismatch(name, made[name], expected):
-            raise SpecError(f"{plan.spec.name}: the emulated array makes something wrong: {sentence}")
-    return {name: Expected(array) for name, array in found.outputs.items()}
-
-
-def _array(operand: Operand, folder: Path) -> Any:
-    """An operand's array in its type, as which words of the same width are taken; None where there is no file.
-
-    FileError for elements of another width.
-    """
-    path = folder / f"{operand.name}.npy"
-    if not path.is_file():
-        return None
-    (array,) = load_arrays([path])
-    dtype = np.dtype(np.float32) if operand.blocked else TYPES[operand.type].dtype
-    if array.dtype.itemsize != dtype.itemsize:
-        raise FileError(f"{path}: holds {array.dtype} elements, {operand.name} has {dtype}")
-    return array.view(dtype)
-
-
-def _mismatch(name: str, got: Any, expected: Expected) -> str:
-    """The first wrong element as a sentence; "" where there is none."""
-    if got is None:
-        return f"{name} is missing"
-    if got.shape != expected.values.shape:
-        return f"{name} has shape {got.shape}, expected {expected.values.shape}"
-    return str(first_mismatch(got, expected.values, expected.bound, name) or "")

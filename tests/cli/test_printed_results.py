@@ -10,6 +10,7 @@ import typer
 
 from bdforge.cli import build, checked_runs, doctor, emulate, machine_code, texts
 from bdforge.cli import run as run_module
+from bdforge.cli.check_run import _array
 from bdforge.cli.checked_runs import CheckedRun
 from bdforge.core.isa.hazard_layout import HazardVerdict
 from bdforge.operators import SpecError
@@ -193,10 +194,10 @@ def test_an_operand_of_words_is_taken_in_its_type(tmp_path):
     """A file without bf16 has uint16; block floats come as float32."""
     np.save(tmp_path / "A.npy", np.array([0x3F80, 0xC000], np.uint16))
     words: Any = fake(name="A", blocked=False, type="bf16")
-    assert run_module._array(words, tmp_path).astype(np.float32).tolist() == [1.0, -2.0]
+    assert _array(words, tmp_path).astype(np.float32).tolist() == [1.0, -2.0]
     np.save(tmp_path / "A.npy", np.array([1.5], np.float32))
-    assert run_module._array(fake(name="A", blocked=True, type="bfp16"), tmp_path).tolist() == [1.5]
-    assert run_module._array(fake(name="B", blocked=False, type="bf16"), tmp_path) is None
+    assert _array(fake(name="A", blocked=True, type="bfp16"), tmp_path).tolist() == [1.5]
+    assert _array(fake(name="B", blocked=False, type="bf16"), tmp_path) is None
 
 
 def test_a_manifest_without_its_spec_says_what_is_missing(run):

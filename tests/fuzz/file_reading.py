@@ -34,6 +34,7 @@ from bdforge.array.show.container import image_tables
 from bdforge.array.txn import insts
 from bdforge.cli.commands import app
 from bdforge.cli.ending import ended
+from bdforge.common.array_files import load_arrays
 from bdforge.common.files import read_bytes, read_text
 from bdforge.common.messages import Fault, printable
 from bdforge.common.screen import as_text
@@ -49,7 +50,6 @@ from bdforge.models import weights
 from bdforge.operators.gemm import load_spec, plan_gemm
 from bdforge.perf import estimate_table
 from bdforge.runtime import BuiltDesign
-from bdforge.runtime.array_files import load_arrays
 from fuzz.file_mutations import mutated
 from fuzz.file_seeds import BESIDE, BESIDE_TEMPLATE, TEMPLATES_OF_PROJECT, seeds
 from fuzz.hostile_texts import HOSTILE

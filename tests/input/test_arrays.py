@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from bdforge import emulate
+from bdforge.common.array_files import ArrayFileError, load_arrays
 from bdforge.common.arrays import host_array
 from bdforge.common.messages import Fault, InputError
 from bdforge.core import python_kernel as kernel
@@ -19,7 +20,6 @@ from bdforge.models import ModelError, Products
 from bdforge.models.linear import TernaryLinear
 from bdforge.models.tensors.tensor_operands import typed
 from bdforge.runtime import Loaded, OperandError
-from bdforge.runtime.array_files import ArrayFileError, load_arrays
 from support.differences import same
 from support.idle_backend import IdleBackend
 from support.scaled_rows import DEVICE, PROGRAM, arrays

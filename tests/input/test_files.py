@@ -12,6 +12,7 @@ import pytest
 from bdforge.array.emulator.cores.core import frames_of
 from bdforge.array.images.image_build import program_of
 from bdforge.common import files
+from bdforge.common.array_files import load_arrays
 from bdforge.common.files import (
     SETTINGS_BYTES_MAX,
     FileError,
@@ -26,7 +27,6 @@ from bdforge.common.files import (
 from bdforge.common.messages import Fault
 from bdforge.devices import device_named
 from bdforge.models import weights
-from bdforge.runtime.array_files import load_arrays
 
 
 def written(folder: Path, content: str | bytes) -> Path:

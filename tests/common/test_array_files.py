@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bdforge.runtime.array_files import ArrayFileError, load_arrays, new_arrays, save_array
+from bdforge.common.array_files import ArrayFileError, load_arrays, new_arrays, save_array
 from support.differences import same
 
 

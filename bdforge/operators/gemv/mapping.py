@@ -95,11 +95,10 @@ class GemvTiling:
         """Whether a column has one channel for W where others have two."""
         return self.channels > len(self.feeds(column))
 
-    @staticmethod
-    def memtile_channel(row: int) -> int:
-        """A memtile's channel for a core row: of the first one an odd one, as W comes by an even one and even and odd
+    def memtile_channel(self, row: int) -> int:
+        """A memtile's channel for a core row: of one alone an odd one, as W comes by an even one and even and odd
         channels have BDs of their own."""
-        return row ^ 1
+        return row if self.rows > 1 else 1
 
     def feeds(self, column: int) -> list[tuple[int, range]]:
         """(channel of the shim, core rows) of each channel that brings W; the memtile takes them by S2MM 0 and 1."""

@@ -25,6 +25,7 @@ from bdforge.core.codegen.kernels.kernel_options import LOOPS
 from bdforge.design.template import TemplateError, TemplateSpec, is_template, load_template_spec
 from bdforge.devices import DEVICES, Device
 from bdforge.operators import Plan, Spec, WrittenSpec, load_spec, operator_of, plan
+from bdforge.runtime.composition import is_composition, load_composition
 from bdforge.runtime.toolchain import Tool, missing_report
 
 DEFAULT_DESIGNS = ("gemm_i8_i2_bitnet", "gemm_bf16_bf16_f32_64x64x32")
@@ -33,6 +34,8 @@ DEFAULT_DESIGNS = ("gemm_i8_i2_bitnet", "gemm_bf16_bf16_f32_64x64x32")
 SPECS = (".toml", ".py")
 """Endings of files that are designs; other words are names of those in designs/."""
 
+Composed = tuple[Path, list[str]]
+"""A composition: its file, and the names of what has to be built before it."""
 Own = tuple[Path, TemplateSpec]
 """A design of the project's own: its file, and what it says."""
 
@@ -121,6 +124,25 @@ def _check_local_conf(path: Path) -> None:
 def describing_only() -> bool:
     """Whether nothing will be built, so that nothing can be missing."""
     return bool(GetOption("help") or GetOption("clean"))
+
+
+def compositions(wanted: str) -> tuple[dict[str, Composed], str]:
+    """Compositions whose files are called for, by name; and `wanted` with their steps' designs in their place, by file
+    where one lies beside the composition. Stops at a faulty one."""
+    found: dict[str, Composed] = {}
+    rest: list[str] = []
+    try:
+        for name in (word.strip() for word in wanted.split(",")):
+            if not is_composition(path := Path(name)):
+                rest.append(name)
+                continue
+            form = load_composition(path)
+            steps = {step.design: path.with_name(f"{step.design}.toml") for step in form.steps}
+            rest += [str(file) if file.is_file() else step for step, file in steps.items()]
+            found[path.stem] = path, [*steps, *([form.loaded] if form.loaded else [])]
+    except InputError as error:
+        stop(str(error))
+    return found, ",".join(dict.fromkeys(rest))
 
 
 def own_designs(wanted: str, files: dict[str, Path], device: Device) -> tuple[dict[str, Own], str]:

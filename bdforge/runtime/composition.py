@@ -257,6 +257,13 @@ def sizes_of_problem(problem: ProblemSizes) -> dict[str, int]:
     return {name: size for name, size in problem.model_dump().items() if name != "name"}
 
 
+def is_composition(path: Path) -> bool:
+    """Whether a file says that it is one."""
+    if path.suffix != ".toml" or not path.is_file():
+        return False
+    return read_toml(path, CompositionFault).get("kind") == COMPOSITION
+
+
 def load_composition(path: Path) -> CompositionForm:
     """The file of a composition; CompositionFault for what it lacks or has wrong."""
     try:

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 from scratch_tree import built, copy_tree, run_scons
+from typer.testing import CliRunner
 
+from bdforge.cli.commands import app
 from bdforge.devices import DEVICES
 from support.examples import EXAMPLES
 
@@ -130,6 +132,38 @@ def test_a_document_is_built_under_its_files_name(scons, tree):
     (tree / "designs" / "own.toml").unlink()
     assert result.returncode == 2
     assert "own.toml: name = 'transpose', but what is built has its file's; write name = 'own'." in result.stderr
+
+
+def test_a_composition_is_built_behind_its_designs(scons, tree):
+    """Those that lie beside it, and one of designs/; a faulty one stops before any work."""
+    layer = str(EXAMPLES / "layer" / "bitnet.toml")
+    done = scons("-n", f"design={layer},add_i8", "toolchain=bdforge")
+    assert done.returncode == 0, done.stderr
+    made = [line.split()[1] for line in done.stdout.splitlines() if "[MANIFEST]" in line or "[COMPOSE]" in line]
+    named = [Path(name).parent.name for name in made[:-1]]
+    assert (made[-1], named.count("add_i8"), {"bitnet_rope", "gemm_i8_i2_raw"} <= {*named}) == ("bitnet", 1, True)
+    (tree / "designs" / "faulty.toml").write_text('kind = "composition"\n')
+    result = scons("design=designs/faulty.toml")
+    (tree / "designs" / "faulty.toml").unlink()
+    assert sentence(result) == "scons: designs/faulty.toml: steps: missing; add it"
+
+
+@pytest.mark.slow
+def test_a_composition_that_scons_builds_runs(tmp_path):
+    """And is built anew when a design of it is."""
+    file, spec = tmp_path / "twice.toml", tmp_path / "bend.toml"
+    step = '[[steps]]\nname = "NAME"\ndesign = "bend"\nsizes = { length = 96 }\ntensors = { A = "A", Y = "Y" }\n'
+    steps = step.replace("NAME", "one").replace('"Y"', '"m"') + step.replace("NAME", "two").replace('"A"', '"m"')
+    file.write_text(f'kind = "composition"\n{steps}[[problems]]\n')
+    design = 'kind = "elementwise"\nfunction = "gelu"\ntype = "bf16"\ntile = TILE\n[array]\nrows = 1\ncolumns = 1\n'
+    copy = copy_tree(tmp_path)
+    for tile in (96, 32):
+        spec.write_text(design.replace("TILE", str(tile)))
+        done = run_scons(copy, f"design={file}", "toolchain=bdforge")
+        assert ("[COMPOSE] twice" in done.stdout, done.returncode) == (True, 0), done.stdout + done.stderr
+    assert "up to date" in run_scons(copy, f"design={file}", "toolchain=bdforge").stdout
+    folder = copy / "build" / "strix_halo" / "twice"
+    assert CliRunner().invoke(app, ["run", str(folder)]).exit_code == 0
 
 
 def test_missing_tools_are_named_together_before_any_work(scons, tree):

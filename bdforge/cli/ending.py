@@ -48,6 +48,8 @@ def _code(command: Callable[[], object]) -> int | str | None:
         if error.filename is None:
             return _output_lost(error)
         return _say(f"{clip_path(error.filename)}: {error.strerror}", BAD_INPUT)
+    except KeyboardInterrupt:  # before the command line is read, which takes a tenth of a second
+        return INTERRUPTED
     except Exception as error:
         return _internal(error)
     return 0

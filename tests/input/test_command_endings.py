@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bdforge.cli.ending import ended
 from input.command import ROOT, bdforge, message_of, refused, started
 from support.small_designs import loopback
 from support.weight_files import ternary, write_gguf_i2s
@@ -74,6 +75,15 @@ def test_an_interrupt_at_any_time_leaves_no_traceback(wait):
     _, err = process.communicate(timeout=60)
     assert process.returncode in (0, 130, -signal.SIGINT)
     assert err == ""
+
+
+def test_an_interrupt_before_the_command_line_is_read_leaves_no_traceback(capfd):
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit) as end:
+        ended(interrupted)
+    assert (end.value.code, capfd.readouterr()) == (130, ("", ""))
 
 
 def test_no_module_prints_text_of_files_as_it_is():

@@ -39,9 +39,12 @@ class LiveMemory:
             self._backend.send(self.buffer)
         self._written = False
 
-    def made(self) -> None:
-        """Behind a run that wrote it."""
+    def begin(self) -> None:
+        """Before a run that writes it, some of it even if the run fails."""
         self._behind = True
+
+    def made(self) -> None:
+        """Behind it."""
         if self._kept:
             self.current()
 

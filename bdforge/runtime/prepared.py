@@ -323,10 +323,13 @@ class Prepared:
 @contextmanager
 def synchronised(problems: Sequence[Prepared]) -> Iterator[None]:
     """While a run or a list uses problems: what the host wrote goes there before, what it looks at comes back."""
+    written = dict.fromkeys(one for problem in problems for one in problem.memory[1])
     for memory in dict.fromkeys(one for problem in problems for one in problem.memory[0]):
         memory.send()
+    for memory in written:
+        memory.begin()
     yield
-    for memory in dict.fromkeys(one for problem in problems for one in problem.memory[1]):
+    for memory in written:
         memory.made()
     for problem in dict.fromkeys(problems):
         problem.fetch_copied()

@@ -106,6 +106,8 @@ def test_a_run_that_fails_on_an_npu_is_named_and_ends_the_list(xrt_design, pyxrt
         gemm.run_batch(runs(made))
     assert [len(part) for part in pyxrt.lists] == [2, 2], "the last one was never submitted"
     assert len(abandoned) == 1
+    for problem, _, expected in made[:2]:
+        same(problem.current("C"), expected, "C of a submission that had ended")
     monkeypatch.setattr(Run, "ends", [])
     gemm.run_batch(runs(made))
     check(made)

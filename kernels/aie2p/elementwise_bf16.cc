@@ -21,61 +21,23 @@
 //   float sum, for mul a product, for relu2_gate a maximum of integers, two products and a conversion. The busiest slot
 //   has 2, 1 and 2 of them, so many cycles in steady state. The others are counted as assembled.
 #include "../include/arch.h"
+#include "../include/functions.h"
 #include "../include/loops.h"
-#include "../include/sigmoid.h"
 
 #if !defined(FUNCTION) || !defined(TILE_ELEMENTS)
 #error "say what is computed of which tile: -DFUNCTION=add (or mul, relu2_gate) ... -DTILE_ELEMENTS=elements"
 #endif
 
-namespace functions_of_bf16 {
-
-constexpr unsigned lanes = aie::vector_decl_align / sizeof(bfloat16);
-using Lanes = aie::vector<bfloat16, lanes>;
-
-struct add {
-    static Lanes of(const Lanes &a, const Lanes &b) { return aie::add(a, b); }
-};
-
-struct mul {
-    static Lanes of(const Lanes &a, const Lanes &b) { return aie::mul(a, b).template to_vector<bfloat16>(); }
-};
-
-struct relu2_gate {
-    static Lanes of(const Lanes &a, const Lanes &b) {
-        // A float is negative when its bits are as an integer, and the core compares integers in one instruction.
-        const auto bits = aie::max(a.template cast_to<int16>(), aie::zeros<int16, lanes>());
-        const auto gate = bits.template cast_to<bfloat16>();
-        return mul::of(mul::of(gate, gate), b);
-    }
-};
-
-struct silu {
-    static Lanes of(const Lanes &a) { return mul::of(a, Sigmoid<lanes>::of_itself(a)); }
-};
-
-struct gelu {
-    static Lanes of(const Lanes &a) { return mul::of(a, Sigmoid<lanes>::of_gelu(a)); }
-};
-
-template <class Function> struct gate {
-    static Lanes of(const Lanes &a, const Lanes &b) { return mul::of(Function::of(a), b); }
-};
-using silu_gate = gate<silu>;
-using gelu_gate = gate<gelu>;
-
-}  // namespace functions_of_bf16
-
 template <class... Operands>
 static inline void tile_of(bfloat16 *__restrict y, const Operands *__restrict... operands) {
-    constexpr unsigned lanes = functions_of_bf16::lanes;
+    constexpr unsigned lanes = aie::vector_decl_align / sizeof(bfloat16);
     static_assert(TILE_ELEMENTS > 0 && TILE_ELEMENTS % lanes == 0, "the tile must be whole vectors");
     aie::set_rounding(aie::rounding_mode::conv_even);
     aie::set_saturation(aie::saturation_mode::none);
     event0();
     LOOP_MIN_ITERATIONS(TILE_ELEMENTS / lanes)
     for (unsigned i = 0; i < TILE_ELEMENTS; i += lanes)
-        aie::store_v(y + i, functions_of_bf16::FUNCTION::of(aie::load_v<lanes>(operands + i)...));
+        aie::store_v(y + i, functions_of_bf16::FUNCTION<lanes>::of(aie::load_v<lanes>(operands + i)...));
     event1();
 }
 

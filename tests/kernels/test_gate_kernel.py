@@ -1,5 +1,6 @@
-"""What gate_i32_bf16 makes of a C tile of two matrices' sums, in place, against float64."""
+"""What gate_i32_bf16 makes of a C tile of two matrices' sums, in place: squares exactly, SiLU near float64."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from kernel_library import Build, aligned_copy, tile_options
@@ -75,17 +76,21 @@ def finished(run, c, case, *numbers):
     return from_micro_tiles(bits.view(np.float32), m, n // 2, r, t, turned).astype(np.float64)
 
 
+def bf16(numbers):
+    return numbers.astype(np.float32).astype(ml_dtypes.bfloat16).astype(np.float32)
+
+
 @pytest.mark.parametrize("case", SQUARES, ids=lambda case: "-".join(map(str, case)))
-def test_the_square_of_the_gate_times_up_stays_within_the_stated_error(kernel_library, case):
+def test_the_square_of_the_rounded_gate_times_rounded_up(kernel_library, case):
     _, (m, _, n), macros = case
     rng = np.random.default_rng(11)
     c = hostile_sums(rng, m, n, (1 << 21) - 1 if "FIELD_SCALED" in macros else (1 << 27) - 1)
-    gate, up = (half.astype(np.float64) for half in halves(c))
-    found, exact = finished(compiled(kernel_library(square_of(*case))), c, case), np.maximum(gate, 0) ** 2 * up
-    assert (np.abs(found - exact) <= (2.0**-8 + 2.0**-11) * np.abs(exact)).all()
-    assert not np.signbit(found[exact == 0]).any()
-    assert (exact == 0).any()
-    assert (exact < 0).any()
+    gate, up = (bf16(half) for half in halves(c))
+    found = finished(compiled(kernel_library(square_of(*case))), c, case)
+    wanted = bf16(bf16(np.maximum(gate, 0) ** 2) * up)
+    same(found.astype(np.float32).view(np.uint32), wanted.view(np.uint32))
+    assert (wanted == 0).any()
+    assert (wanted < 0).any()
 
 
 @pytest.mark.parametrize("case", SQUARES[:2], ids=lambda case: "-".join(map(str, case)))
@@ -145,13 +150,13 @@ def test_silu_of_a_scaled_gate_times_scaled_up(kernel_library, case):
         ([*tile_options(8, 8, 16)], "say what becomes of the gate"),
         ([*tile_options(8, 8, 8), "-DFUNCTION=relu2"], "n must be a multiple of 2 t"),
         ([*tile_options(8, 8, 16), "-DFUNCTION=relu2", "-DFIELD_SCALED"], "4 t when FIELD_SCALED"),
-        ([*tile_options(8, 8, 16), "-DFUNCTION=silu"], "silu"),
+        ([*tile_options(8, 8, 16), "-DFUNCTION=sine"], "sine"),
     ],
 )
 def test_what_the_gate_cannot_do_does_not_compile(refusal, options, sentence):
     assert sentence in refusal("aie2p", "gate_i32_bf16", *options)
 
 
-def test_a_pair_of_micro_tiles_takes_53_cycles():
+def test_a_pair_of_micro_tiles_takes_20_cycles():
     defines = ("DIM_M=64", "DIM_N=160", "FIELD_SCALED", "FUNCTION=relu2")
-    assert 0 < (assembled("gate_i32_bf16", "aie2p", defines).cycles or 0) <= 80 * 53 + 290
+    assert 0 < (assembled("gate_i32_bf16", "aie2p", defines).cycles or 0) <= 80 * 20 + 180

@@ -112,8 +112,9 @@ def check_products(model: BitNet, gated: bool) -> None:
         ones = np.ones(5, np.float32), np.ones_like(linear.scales)
         sums = model.products.split.processor.scaled(packed, K, codes, *ones, narrow=False).astype(np.float64)
         exact, found = sums * scales[:, None] * linear.scales, model.products(linear, codes, scales)
-        made = relu2_gate(*np.split(exact, 2, axis=1)) if gated and linear is layer.gate_up else exact
-        same(found, made, rtol=2.0**-8 + 2.0**-10)
+        square = gated and linear is layer.gate_up  # sums, its factor twice, itself and C are rounded
+        made = relu2_gate(*np.split(exact, 2, axis=1)) if square else exact
+        same(found, made, rtol=2.0**-8 * (5.1 if square else 1.25))
         if gated:  # where the CPU is faster it multiplies, and gates nothing
             by: Any = linear.by
             other = Products(by.loaded, Split(by.split.plan, "cpu"))

@@ -159,7 +159,7 @@ PASSES = {  # elements of an iteration, its loads, stores and products
     ("AIE2P", "finish_i32_bf16", "BIAS"): (32, 2, 1 + 12, 2 * (9 + 4) + 5),
     ("AIE2P", "gate_i32_bf16", "FUNCTION=silu"): (64, 4, 2 * 13 + 14 + 2, 2 * 31 + 13 + 2),
     ("AIE2", "gate_i32_bf16", "FUNCTION=silu"): (32, 4, 2 * 13 + 14 + 2, 2 * 31 + 13 + 2),
-    ("AIE2", "gate_i32_bf16", "FUNCTION=relu2"): (32, 4, 1, 2 * 5 + 3 + 6),
+    ("AIE2", "gate_i32_bf16", "FUNCTION=relu2"): (32, 4, 3 + 1, 2 * 5 + 2),
     ("AIE2", "finish_f32_bf16", "SCALE"): (16, 2, 1 + 12, 26),
     ("AIE2", "finish_i32_bf16", ""): (16, 2, 1, 5),
     ("AIE2", "finish_i32_bf16", "SCALE"): (16, 2, 1 + 12, 31),

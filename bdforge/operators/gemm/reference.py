@@ -21,7 +21,6 @@ _LARGEST_INT8 = 128
 _BF16_ROUNDOFF = 2.0**-8
 _SCALING_ROUNDOFF = 2.0**-21  # of products and sums by way of bfloat16 parts: contract of finish_i32_bf16
 _LOST = 2.0**-122  # of 9 products of such parts, each of which becomes 0 below 2^-126, as parts do
-_CUT_PARTS = 2.0**-11  # of products of numbers in two parts that are cut: contract of gate_i32_bf16
 _LEAST = 2.0**-125
 """Where a sigmoid stays, and twice the least normal number."""
 _SILU_ROUNDINGS = 5.25  # the gate, the sigmoid (and 2^-11 of it), their product, up, C; second orders
@@ -97,15 +96,17 @@ def by_output(c: Expected, outputs: Sequence[Output]) -> dict[str, Expected]:
 def gated(function: str, inputs: Mapping[str, np.ndarray]) -> Expected:
     """C of a gate and up, with the bounds of `kernels/aie2p/gate_i32_bf16.cc`.
 
+    The square: exactly what `relu2_gate` makes of sums that are rounded. Products of bfloat16 are exact in float32.
+
     SiLU: scaled sums are rounded to bfloat16, as are the sigmoid, its product with the gate, and C. A gate g that is
     off by a part of itself moves SiLU by that part, and by |g (1 - sigmoid(g))| times it. A sigmoid below 2^-125 stays
     there, and numbers below the least normal one become 0 at every step.
     """
     a = inputs["A"]
-    gate, up = (product(a, inputs[name]).astype(np.float64) for name in MATRICES[2])
+    gate, up = (product(a, inputs[name]) for name in MATRICES[2])
     if function == "relu2":
-        exact = np.maximum(gate, 0) ** 2 * up
-        return Expected(exact, (_BF16_ROUNDOFF + _CUT_PARTS) * np.abs(exact))
+        gate, up = (_bfloat16(sums) for sums in (gate, up))
+        return Expected(_bfloat16(_bfloat16(np.maximum(gate, 0) ** 2) * up).astype(np.float64))
     rows = np.asarray(inputs.get("row_scales", np.ones(len(a))), np.float64)[:, None]
     gate_scales, up_scales = (np.asarray(inputs.get(name, 1.0), np.float64) for name in COLUMN_SCALES[2])
     gate, up = gate * rows * gate_scales, up * rows * up_scales
@@ -113,6 +114,11 @@ def gated(function: str, inputs: Mapping[str, np.ndarray]) -> Expected:
     exact = gate * sigmoid * up
     lost = _LEAST * (1 + np.abs(gate)) * (1 + np.abs(up))
     return Expected(exact, _BF16_ROUNDOFF * (_SILU_ROUNDINGS + np.abs(gate * (1 - sigmoid))) * np.abs(exact) + lost)
+
+
+def _bfloat16(numbers: np.ndarray) -> np.ndarray:
+    """Rounded to float32 and then to bfloat16, as float32."""
+    return numbers.astype(np.float32).astype(TYPES["bf16"].dtype).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +176,7 @@ class Reference:
     def _finished_floats(self, sums: Expected, inputs: Mapping[str, np.ndarray]) -> Expected:
         spec, epilogue = self.spec, self.spec.epilogue
         if sums.bound is None and not epilogue.fed:  # of integers: rounded to float32, then once more
-            c = sums.values.astype(np.float32).astype(TYPES[spec.c].dtype).astype(np.float64)
+            c = _bfloat16(sums.values).astype(np.float64)
             return Expected(np.maximum(c, 0) if epilogue.relu else c)
         c, bound = sums.values.astype(np.float64), np.zeros(sums.values.shape) if sums.bound is None else sums.bound
         if epilogue.fed:

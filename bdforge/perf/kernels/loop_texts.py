@@ -195,12 +195,12 @@ def _scaled(generation: str, conversions: int, scales: int = 2) -> Texts:
 
 def _gated(generation: str, silu: bool) -> Texts:
     """Lanes of two matrices' sums: scaled, SiLU of one (include/sigmoid.h counts its operations) and their product; or
-    on AIE2 a square times up, of numbers that become two parts each."""
+    as they are, a square times up."""
     (*scaled, store), sigmoid = _scaled(generation, TO_FLOAT_OPERATIONS), (13, 14)
     part, product = scaled[-(FLOAT_PARTS**2) - 1], scaled[-1]
     if silu:
         return (*(*scaled, part) * 2, *(product,) * sigmoid[0], *(part,) * sigmoid[1], product, part, product, store)
-    return (*scaled[:2] * 2, *(product,) * (2 * TO_FLOAT_OPERATIONS + 3 + 6), store)
+    return (*scaled[:2] * 2, *(product,) * (2 * TO_FLOAT_OPERATIONS + 2), *(part,) * 3, store)
 
 
 def _finish(wide: str, narrow: str) -> Texts:

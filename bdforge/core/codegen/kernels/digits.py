@@ -74,7 +74,7 @@ def _exponents(registers: Iterable[int], first: int, step: int) -> Iterator[Asse
 
 
 @dataclass(frozen=True, slots=True)
-class _Rounded:
+class Rounded:
     """A pass over micro-tiles of sums in so many fields."""
 
     tiles: int
@@ -86,11 +86,16 @@ class _Rounded:
 
 def rounded(name: str, generation: str, options: Options) -> Maker:
     """What writes the kernel for sums as they are; CodegenError for a generation or a tile without an assembled one."""
+    return partial(_written, name, rounded_pass(name, generation, options))
+
+
+def rounded_pass(name: str, generation: str, options: Options) -> Rounded:
+    """The pass that a kernel's options mean; CodegenError as of `rounded`."""
     rows, columns, fields = whole_tiles(name, generation, options)
     if options.has("ARRAY_ROWS"):
         raise CodegenError(f"{name}: ARRAY_ROWS is for scales and biases; give SCALE or BIAS too, or leave it out")
     tiles, relu = rows * columns // SIDE**2, options.has("RELU")
-    return partial(_written, name, _Rounded(tiles, fields, options.parts, relu, options.hardware_loops))
+    return Rounded(tiles, fields, options.parts, relu, options.hardware_loops)
 
 
 def whole_tiles(name: str, generation: str, options: Options) -> tuple[int, int, int]:
@@ -104,20 +109,25 @@ def whole_tiles(name: str, generation: str, options: Options) -> tuple[int, int,
     return rows, columns, fields
 
 
-def _written(name: str, wanted: _Rounded) -> AssemblyKernel:
-    block = max(2, wanted.fields)
-    blocks, rest = divmod(wanted.tiles, block)
-    parts = [_windows(wanted, tiles, times) for tiles, times in ((block, blocks), (rest, 1)) if tiles and times]
-    parts[0] = replace(parts[0], setup=list(_setup(wanted)))
-    last = [op for tile in (wanted.tiles - 2, wanted.tiles - 1) for op in _stores(tile)]
-    parts.append(repeated("aie2p", _rounding("conv_even"), last, 1))
+def _written(name: str, wanted: Rounded) -> AssemblyKernel:
+    parts = rounded_parts(wanted)
     if wanted.relu:
         parts += [_rectified(wanted), repeated("aie2p", [], [DataflowOp("restore", (f"mov r16, {_KEPT}",))], 1)]
     about = f"{name}: {wanted.tiles} micro-tiles of int32 at p0 become bfloat16: {{cycles}} cycles (exact)."
     return function(name, "aie2p", parts, about, hardware=wanted.hardware)
 
 
-def _setup(wanted: _Rounded) -> Iterator[AssemblyOp]:
+def rounded_parts(wanted: Rounded) -> list[FunctionPart]:
+    """The pass, as a function with arguments p0 = C and, of several parts, r0 = part; p0 points at the results then."""
+    block = max(2, wanted.fields)
+    blocks, rest = divmod(wanted.tiles, block)
+    parts = [_windows(wanted, tiles, times) for tiles, times in ((block, blocks), (rest, 1)) if tiles and times]
+    parts[0] = replace(parts[0], setup=list(_setup(wanted)))
+    last = [op for tile in (wanted.tiles - 2, wanted.tiles - 1) for op in _stores(tile)]
+    return [*parts, repeated("aie2p", _rounding("conv_even"), last, 1)]
+
+
+def _setup(wanted: Rounded) -> Iterator[AssemblyOp]:
     loads, cuts = (_texts(_load(0)), _texts(_cuts(0, _AHEAD)))
     yield from to_part(4 * SIDE**2 * wanted.tiles, wanted.parts)
     yield AssemblyOp("mov p1, p0")
@@ -145,7 +155,7 @@ def _rounding(mode: str) -> list[AssemblyOp]:
     return [AssemblyOp(f"movx crRnd, #{ROUNDINGS[mode]}", "rounding")]
 
 
-def _windows(wanted: _Rounded, tiles: int, times: int) -> FunctionPart:
+def _windows(wanted: Rounded, tiles: int, times: int) -> FunctionPart:
     """Windows of micro-tiles, one after the other: what cuts, stores and adds has its cycle."""
     ops = [op for tile in range(tiles) for op in _window(tile, IDENTITIES + tile % wanted.fields)]
     fixed: dict[str, int] = {}
@@ -195,7 +205,7 @@ def _stores(tile: int) -> Iterator[DataflowOp]:
         yield DataflowOp(f"store {tile} {half}", (text,), bank=_C)
 
 
-def _rectified(wanted: _Rounded) -> FunctionPart:
+def _rectified(wanted: Rounded) -> FunctionPart:
     """Results below 0 become 0: bfloat16 is negative where its bits are."""
     setup = [
         AssemblyOp(f"mov {_KEPT}, r16", "kept for the caller"), AssemblyOp("mov p1, p0"), AssemblyOp("mov p2, p0"),

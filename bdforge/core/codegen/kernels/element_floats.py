@@ -199,6 +199,10 @@ _FUNCTIONS: Mapping[str, tuple[int, Callable[[_Block], Ops]]] = {
 """By name: operands, and what is done with a vector of each."""
 
 
+def _constants(wanted: str) -> dict[str, int]:
+    return _CONSTANTS | _OWN.get(wanted, {})
+
+
 def element_floats(name: str, generation: str, options: Options) -> Maker:
     """What writes a function's kernel; CodegenError for a generation, a function or a size without one."""
     wanted, elements = options.given.get("FUNCTION", ""), options.number("TILE_ELEMENTS", 0)
@@ -215,29 +219,26 @@ def element_floats(name: str, generation: str, options: Options) -> Maker:
 
 def _written(wanted: str, elements: int, hardware: bool) -> AssemblyKernel:
     operands, body = _FUNCTIONS[wanted]
-    constants = _CONSTANTS | _OWN.get(wanted, {})
-    setup = [AssemblyOp("mov p6, p0", "a once more"), *lane_setup(constants)]
+    setup = [AssemblyOp("mov p6, p0", "a once more"), *lane_setup(_constants(wanted))]
     part = repeated("aie2p", setup, list(body(_Block(operands=operands))), elements // LANES, _FREE)
     pointers = ", ".join(f"p{i} = {name}" for i, name in enumerate("ab"[:operands] + "y"))
     about = f"{NAME}: y = {wanted} of {elements} elements; {pointers}: {{cycles}} cycles (exact)."
     return function(NAME, "aie2p", [part, restored()], about, hardware=hardware)
 
 
-def silu_setup() -> Iterator[AssemblyOp]:
-    """What `silu_gates` needs, and where callers' registers wait for `restored`."""
-    return lane_setup(_CONSTANTS)
+def gate_setup(wanted: str) -> Iterator[AssemblyOp]:
+    """What `gates` of a function needs, and where callers' registers wait for `restored`."""
+    return lane_setup(_constants(f"{wanted}_gate"))
 
 
 @cache
-def silu_gates(step: int, results: int, bank: str) -> FunctionPart:
-    """bf16 of SiLU of a vector at p0, once more at p6, times one at p1, to p2; the vectors of each are `step` bytes
-    apart, those of results `results`. Who calls says how many there are, and the set-up."""
+def gates(wanted: str, step: int, results: int, bank: str) -> FunctionPart:
+    """bf16 of a function of a vector at p0, once more at p6, times one at p1, to p2; the vectors of each are `step`
+    bytes apart, those of results `results`. Who calls says how many there are, and the set-up."""
     block = _Block(operands=2, step=step, results=results, bank=bank)
-    return repeated("aie2p", [], list(_SILU(block)), 1, _FREE)
+    return repeated("aie2p", [], list(_FUNCTIONS[f"{wanted}_gate"][1](block)), 1, _FREE)
 
 
 def sums(vectors: int, setup: Iterable[AssemblyOp]) -> FunctionPart:
     """bf16 of sums of so many vectors of p0 and p1, to p2, after `setup`."""
-    return repeated(
-        "aie2p", [*setup, *lane_setup(_CONSTANTS | _OWN["add"])], list(_add(_Block(operands=2))), vectors, _FREE
-    )
+    return repeated("aie2p", [*setup, *lane_setup(_constants("add"))], list(_add(_Block(operands=2))), vectors, _FREE)

@@ -19,6 +19,7 @@ with importing():  # memory is searched seldom from then on
     from support.cpu_time import CpuTime
     from support.daily import DailyCases
     from support.failures import compared, explain
+    from support.met_halfway import import_from_behind
     from support.short_reports import ShortReports
 
 
@@ -41,9 +42,10 @@ def pytest_runtest_makereport(item, call):
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection():
+def pytest_collection(session: pytest.Session):
     """What is collected stays: it isn't searched for what can be freed, not even at the end."""
     gc.disable()
+    import_from_behind(session.config)
     yield
     gc.freeze()
     gc.enable()

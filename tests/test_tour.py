@@ -54,6 +54,7 @@ def run_lines(tree: Path, block: str) -> None:
 TOUR, ANY, CPP = "Five minutes", "Any explicit design", "From C++"
 
 
+@pytest.mark.slow  # `./go run` builds and runs the same; each verb is run by tests/docs/test_commands.py
 def test_the_tour_runs_as_written(tree: Path):
     (lines,) = blocks(TOUR, "sh")
     run_lines(tree, lines)

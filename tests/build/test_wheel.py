@@ -193,6 +193,7 @@ def in_project(installed: Callable[..., Run], *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow  # a checkout's build is the same; daily an installed one names what it lacks
 def test_a_project_of_ones_own_is_built_and_emulated(installed):
     ends(installed("new", "ours"))
     out = in_project(installed, "SCons", "-Q", "design=transpose", "emulate")

@@ -121,6 +121,7 @@ def expected_of_groups(x: np.ndarray, t: np.ndarray, groups, pairs: str, factors
     return exact, off
 
 
+@pytest.mark.daily("case0", "case3")
 @pytest.mark.parametrize("case", GROUPS)
 def test_groups_of_heads_have_scales_and_some_stay_as_they_are(kernel_library, case):
     generation, dim, groups, pairs, scaled = case

@@ -106,8 +106,8 @@ def nmse(found: np.ndarray, right: np.ndarray) -> float:
 @pytest.mark.parametrize(
     ("names", "lists"),
     [
-        ((PROMPT, TOKEN), {"head emulated": 1, "layers and head emulated": 3}), ((PROMPT,), {"head emulated": 4}),
-        ((), {"head emulated": 4}),
+        ((PROMPT, TOKEN), {"head emulated": 1, "layers and head emulated": 3}),
+        pytest.param((PROMPT,), {"head emulated": 4}, marks=pytest.mark.slow), ((), {"head emulated": 4}),
     ],
 )  # fmt: skip
 def test_a_prompt_and_tokens_have_their_logits_from_the_array(

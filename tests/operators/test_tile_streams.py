@@ -200,7 +200,6 @@ EACH = [
     "cases6-whole words of all",
     "cases9-all that BDs hold",
     "cases10-one core",
-    "cases12-shared, in an odd number",
 )
 @pytest.mark.parametrize(("cases", "name"), EACH)
 def test_every_position_is_computed_in_its_place(cases, name):

@@ -297,7 +297,16 @@ def test_a_configuration_is_written_in_the_time_of_its_writes():
     assert packet == pytest.approx(78.6 + 3 * 4 / 4 / 1800)
 
 
-@pytest.mark.parametrize("name", ["taka-fig6", "casselc-tile-ab", "air-rope", "gpt2-step", "taka-fig7-8-phoenix"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "taka-fig6",
+        "casselc-tile-ab",
+        "air-rope",
+        "gpt2-step",
+        pytest.param("taka-fig7-8-phoenix", marks=pytest.mark.slow),
+    ],
+)
 def test_an_entry_is_drawn_by_the_plot_it_names(name: str):
     entry = entry_named(name)
     axes = picture(entry, figures_of(entry)).axes[0]

@@ -13,9 +13,10 @@ from bdforge.perf.assembled.counted_core import core_elfs
 from support.differences import same
 from support.loaded_arrays import LoadedArray
 
-TWINS = ("f32_to_bf16", "int8_to_bf16", "bf16_to_f32", "dequantise", "quantise_f32", "dequantise_int32")
-FUNCTIONS = ("quantise", "scale_int32", *TWINS)
-"""Of one mapping with `quantise`, for the sweep."""
+FUNCTIONS = (
+    "quantise", "scale_int32", "f32_to_bf16", "int8_to_bf16", "bf16_to_f32", "dequantise", "quantise_f32",
+    "dequantise_int32",
+)  # fmt: skip
 PLACES = {
     "strix_halo": {"width": 128, "array": {"columns": 2}},
     "phoenix": {"width": 96, "array": {"rows": 3, "columns": 2}},
@@ -53,17 +54,15 @@ def run(function: str, place: str, rows: int, seed: int, **options: Any) -> None
         assert (abs(found["Y"]).max(axis=1) == np.where(scale[:, 0] > 0, 127, 0)).all()
 
 
-@pytest.mark.parametrize(
-    "function", [pytest.param(name, marks=pytest.mark.slow if name in TWINS else ()) for name in FUNCTIONS]
-)
+@pytest.mark.daily("quantise")
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_rows_of_every_kind_of_edge_and_order(function):
     for number, (place, rows) in enumerate((("strix_halo", 19), ("phoenix", 13), ("one core", 1), ("one core", 5))):
         run(function, place, rows, number, schedule=("random", "in-order")[number % 2], poison=number < 2)
 
 
-@pytest.mark.parametrize(
-    "function", [pytest.param(name, marks=pytest.mark.slow if name in TWINS[1:3] else ()) for name in FUNCTIONS]
-)
+@pytest.mark.daily("dequantise", "scale_int32")
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_rows_that_no_core_holds_come_in_chunks(function):
     for number, (place, rows) in enumerate((("in chunks", 13), ("phoenix in chunks", 7), ("in chunks", 1))):
         assert loaded(function, place).plan.tiling.chunks > 1
@@ -85,6 +84,7 @@ def test_many_panels_of_codes_and_scales_in_turn():
 CHUNKED = PLACES["in chunks"]
 
 
+@pytest.mark.daily("scale_int32-changes1", "quantise-changes3", "dequantise-changes6")
 @pytest.mark.parametrize(
     ("function", "changes"),
     [

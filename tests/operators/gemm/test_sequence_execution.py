@@ -113,6 +113,7 @@ def run_exactly(design: LoadedArray, sizes: tuple[int, ...], seed: int) -> GemmS
     return planned
 
 
+@pytest.mark.daily("2x2", "B stays in part", "C in parts", "npu1")
 @pytest.mark.parametrize("name", [name for name in DESIGNS if name not in TWINS])
 def test_random_sizes_are_exact(name):
     design = built(name)

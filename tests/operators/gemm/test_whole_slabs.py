@@ -96,9 +96,9 @@ def test_the_last_published_depth_can_be_planned():
 
 CASES = [
     ("strix_halo", "row column row", INT8, {}),
-    ("strix_halo", "column row column", INT8, {"rho": 2}),
+    pytest.param("strix_halo", "column row column", INT8, {"rho": 2}, marks=pytest.mark.slow),
     ("phoenix", "row packed row", ("int8", "int2", "int32"), {}),
-    ("phoenix", "row column row", BF16, {"rows": 2, "columns": 2, "k": 8}),
+    pytest.param("phoenix", "row column row", BF16, {"rows": 2, "columns": 2, "k": 8}, marks=pytest.mark.slow),
 ]
 
 

@@ -68,7 +68,7 @@ def test_every_kind_of_edge_and_order(name):
         run(name, tokens, number, schedule=("in-order", "random")[number % 2], poison=number % 3 == 0)
 
 
-@pytest.mark.parametrize("name", ["in chunks", "phoenix in chunks"])
+@pytest.mark.parametrize("name", ["in chunks", pytest.param("phoenix in chunks", marks=pytest.mark.slow)])
 def test_tokens_that_no_core_holds_come_in_heads(name):
     assert loaded(name).plan.tiling.chunks > 1
     for number, tokens in enumerate((1, 5, 14)):
@@ -78,7 +78,7 @@ def test_tokens_that_no_core_holds_come_in_heads(name):
 QKV = [{"name": "q", "heads": 2}, {"name": "k", "heads": 1}, {"name": "v", "heads": 3, "turned": False}]
 SPLIT: dict[str, Any] = {"heads": 6, "outputs": QKV, "array": {"rows": 4, "columns": 1}}
 SPLIT_DESIGNS = [
-    ("strix_halo", {"scaled": True}, True, False), ("strix_halo", {"pairs": "neighbours"}, True, True),
+    ("strix_halo", {"scaled": True}, True, True), ("strix_halo", {"pairs": "neighbours"}, True, True),
     ("phoenix", {"scaled": True, "buffers": 1, "head_dim": 32, "array": {"rows": 3, "columns": 2}}, False, True),
     ("strix_halo", {"scaled": True, "heads": 2, "outputs": []}, False, True),
     ("strix_halo", {"scaled": True, "outputs": [], "stack_bytes": 63488, "pairs": "neighbours"}, True, False),

@@ -55,7 +55,7 @@ def test_a_whole_array_keeps_to_the_bound(name, rows):
     run(name, rows, 1, schedule="random", poison=True)
 
 
-@pytest.mark.daily("in chunks", "one core")
+@pytest.mark.daily("one core")
 @pytest.mark.parametrize("name", ["one core", "one buffer", "in chunks"])
 def test_every_kind_of_edge_and_order(name):
     for number, rows in enumerate((1, 13) if name == "in chunks" else (1, 2, 3, 5, 6, 7, 13)):

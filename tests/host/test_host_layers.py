@@ -96,7 +96,7 @@ def floats(file: Path, *shape: int) -> np.ndarray:
     return np.frombuffer(file.read_bytes(), np.float32).reshape(shape)
 
 
-@pytest.mark.daily("memory is full twice", "with a head", "begun elsewhere")
+@pytest.mark.daily("with a head", "begun elsewhere")
 @pytest.mark.parametrize(
     ("designs", "room", "pieces"),
     [
@@ -131,6 +131,7 @@ def test_a_text_in_pieces_has_pythons_bits(
             same(made, array, name)
 
 
+@pytest.mark.slow  # daily layers have Python's bits, whose distance tests/models holds
 def test_logits_are_near_those_in_float64(built: Built, tmp_path: Path):
     """A prompt, then tokens over caches that grow."""
     ids = np.random.default_rng(1).integers(0, 40, 35)
@@ -149,11 +150,12 @@ def test_logits_are_near_those_in_float64(built: Built, tmp_path: Path):
     assert ((normal @ built.content.embedding.T - expected) ** 2).sum() < 3e-3 * (expected**2).sum()
 
 
-def test_texts_on_memory_that_is_apart(build: Path, built: Built, tmp_path: Path):
+@pytest.mark.parametrize("group", ["layers", pytest.param("long texts", marks=pytest.mark.slow)])
+def test_texts_on_memory_that_is_apart(build: Path, built: Built, tmp_path: Path, group: str):
     """What one side writes the other one sees when it is told to, and not before: no cache goes to and fro unseen."""
     for design in built.designs.values():
         (tmp_path / design.name).symlink_to(design.parent)
-    done = run(build / "tests" / "unit", tmp_path, "layers")
+    done = run(build / "tests" / "unit", tmp_path, group)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
 
 

@@ -74,6 +74,7 @@ def losses(text: str) -> np.ndarray:
     return np.array([float(loss) for loss in re.findall(r"^step \d+: loss (\S+)$", text, re.MULTILINE)])
 
 
+@pytest.mark.slow  # daily its products and gradients are held
 def test_a_small_gpt2_learns_on_the_array_as_it_does_on_the_processor(example: Path, data: Path):
     processor = run(example, ROOT / "LICENSE")
     array = run(example, ROOT / "LICENSE", data / "rcr" / "rcr.xclbin", "-d", "emulated")

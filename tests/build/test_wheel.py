@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -22,7 +23,7 @@ from support.processes import ends
 from support.small_designs import loopback
 
 FOLDERS = ("designs", "examples", "host", "kernels", "site_scons", "templates")
-SDIST = "from setuptools import build_meta; print(build_meta.build_sdist({!r}))"
+BUILD = "from setuptools import build_meta; print(build_meta.build_{}({!r}))"
 
 
 def checked(command: list[str], **options) -> str:
@@ -38,11 +39,11 @@ def wheel(tmp_path_factory) -> Path:
     source = copy_tree(folder)
     for name in ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "CHANGELOG.md", "LICENSE"):
         (source / name).write_bytes((ROOT / name).read_bytes())
-    sdist = checked([sys.executable, "-c", SDIST.format(str(folder))], cwd=source).splitlines()[-1]
-    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-q"]
-    checked([*pip, "-w", str(folder), str(folder / sdist)])
-    (found,) = folder.glob("*.whl")
-    return found
+    sdist = checked([sys.executable, "-c", BUILD.format("sdist", str(folder))], cwd=source).splitlines()[-1]
+    shutil.unpack_archive(folder / sdist, folder)
+    unpacked = folder / sdist.removesuffix(".tar.gz")
+    made = checked([sys.executable, "-c", BUILD.format("wheel", str(folder))], cwd=unpacked).splitlines()[-1]
+    return folder / made
 
 
 @pytest.fixture(scope="module")

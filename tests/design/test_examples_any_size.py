@@ -30,7 +30,7 @@ EXAMPLE: dict[str, tuple[int, list[tuple[int, ...]], dict[str, Any]]] = {
 """Lines that each may have, a template without the tables beside it; sizes; kernels."""
 
 
-@pytest.mark.daily("add_one-templates", "transpose-python", "gemm_i8-documents")
+@pytest.mark.daily("add_one-templates", "transpose-python", "add_one-documents")
 @pytest.mark.parametrize("producer", ["documents", "python", "templates"])
 @pytest.mark.parametrize("name", EXAMPLE)
 def test_an_example_computes_what_it_says_at_any_size(name: str, producer: str):

@@ -39,6 +39,7 @@ SLOW = (
     "bdforge compose examples/layer/bitnet",
     "bdforge tune ",
     "bdforge plot roofline",
+    "bdforge plot timeline timeline.json",
     "bdforge plot utilisation",
     "bdforge run $flagship",
 )

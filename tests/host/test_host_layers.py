@@ -169,6 +169,7 @@ def refused(built: Built, folder: Path, designs: Sequence[Path], status: int, re
     assert reason in done.stderr
 
 
+@pytest.mark.daily(every=2)
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
@@ -196,6 +197,7 @@ def test_designs_that_are_no_layer_are_refused(built: Built, tmp_path: Path):
     refused(built, tmp_path, [prompt.parent], BDFORGE_FILE, "build the design")
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize(
     ("role", "odd"),
     [

@@ -187,6 +187,7 @@ def test_xrt_runs_a_full_elf(npu: SoftwareNpu, program: Path, design: Path):
     refused(other, 2, "its ELF holds no sequence for 34x40x70")
 
 
+@pytest.mark.slow  # daily a design's full ELF, and a token's runlist of compositions
 def test_xrt_runs_a_compositions_full_elf(xrt: Packages, npu: SoftwareNpu, program: Path, tmp_path: Path):
     """Changes of the array's configuration included."""
     for name in SMALL:

@@ -3,11 +3,10 @@
 import os
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from support.forked import BDFORGE, Forks
+from support.forked import BDFORGE, forks_of_programs
 
 MESSAGE_MOST = 4096
 SECONDS = 120  # only keep a hang from stopping all tests
@@ -20,15 +19,10 @@ class Ended(NamedTuple):
     err: str
 
 
-@cache
-def _forks() -> Forks:
-    return Forks([f"bdforge.cli.{name}" for name in ("commands", "emulate", "run", "texts", "weights")])
-
-
 def bdforge(*arguments: str | Path, device: Path | None = None) -> Ended:
     """Runs `bdforge` with these arguments. Its output goes to `device` where one is given, which nobody reads."""
     words = ("bdforge", *map(str, arguments))
-    return _ended(_forks().run(BDFORGE, *words, cwd=Path.cwd(), environ=os.environ, device=device))
+    return _ended(forks_of_programs().run(BDFORGE, *words, cwd=Path.cwd(), environ=os.environ, device=device))
 
 
 def started(*arguments: str | Path, **environment: str) -> Ended:

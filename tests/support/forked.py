@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -57,6 +58,16 @@ class Forks:
             f"sys.exit(ask({self.address!r}, {entry!r}, sys.argv, os.getcwd(), os.environ, (0, 1, 2)))\n"
         )
         path.chmod(0o755)
+
+
+@cache
+def forks_of_programs() -> Forks:
+    """Of `bdforge`, with what all its commands import, and `scons`: for all tests of this process."""
+    from bdforge.cli.commands import HOMES  # not by programs that only ask
+
+    return Forks(
+        ["SCons.Script", "bdforge.cli.commands", *(f"bdforge.cli.{home}" for home in sorted({*HOMES.values()}))]
+    )
 
 
 def _whole(file: IO[bytes]) -> str:

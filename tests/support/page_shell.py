@@ -8,9 +8,8 @@ import re
 import subprocess
 from pathlib import Path
 
-from bdforge.cli.commands import HOMES
 from support.built_designs import ROOT
-from support.forked import BDFORGE, SCONS, Forks
+from support.forked import BDFORGE, SCONS, forks_of_programs
 
 SECONDS = 600  # against a hang only
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -20,11 +19,8 @@ TYPED = re.compile(r"^\$ (?P<line>.*)\n(?P<printed>(?:(?!\$ ).*\n)*)", re.MULTIL
 def forked_programs(folder: Path) -> Path:
     """A folder for PATH with `bdforge` and `scons`."""
     folder.mkdir()
-    forks = Forks(
-        ["SCons.Script", "bdforge.cli.commands", *(f"bdforge.cli.{home}" for home in sorted({*HOMES.values()}))]
-    )
     for name, entry in (("bdforge", BDFORGE), ("scons", SCONS)):
-        forks.program(folder / name, entry)
+        forks_of_programs().program(folder / name, entry)
     return folder
 
 

@@ -107,7 +107,8 @@ def nmse(found: np.ndarray, right: np.ndarray) -> float:
     ("names", "lists"),
     [
         ((PROMPT, TOKEN), {"head emulated": 1, "layers and head emulated": 3}),
-        pytest.param((PROMPT,), {"head emulated": 4}, marks=pytest.mark.slow), ((), {"head emulated": 4}),
+        pytest.param((PROMPT,), {"head emulated": 4}, marks=pytest.mark.slow),
+        pytest.param((), {"head emulated": 4}, marks=pytest.mark.slow),
     ],
 )  # fmt: skip
 def test_a_prompt_and_tokens_have_their_logits_from_the_array(
@@ -178,6 +179,7 @@ def test_no_cache_goes_to_and_fro(
     assert {array.shape for pair in rows for array in pair} == {(19, TINY.kv, TINY.dim)}
 
 
+@pytest.mark.slow  # daily tests/runtime/test_batches.py has it of small designs
 def test_a_head_that_looks_elsewhere_is_refused(tmp_path: Path, summing: Any, designs: dict[str, Path]):
     """Which has the product in a buffer of its own."""
     home = copytree(designs[HEAD].parent, tmp_path / "built")

@@ -130,6 +130,7 @@ def test_a_prompt_in_pieces_is_the_same_to_a_rounding():
         assert (abs(y.astype(float) - whole[first:last].astype(float)) <= 0.02 * abs(whole[first:last]).max()).all()
 
 
+@pytest.mark.slow  # daily arrays of rows do
 def test_one_loaded_array_serves_problem_after_problem():
     design = loaded("odd KV heads")
     problems = [([n, m], design.plan.random(design.problem([n, m]), n)) for n, m in ((20, 40), (3, 50), (40, 20))]

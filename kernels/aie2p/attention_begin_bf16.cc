@@ -8,7 +8,8 @@
 // of queries, then by heads of the group, HEADS at a time. Unit u is pass u / KV_HEADS, for KV head u % KV_HEADS; each
 // round takes ROWS units, a stream each, the last and longest ones first. What the last round lacks is filled up with
 // units that others did, a pass that is short of items with its last one; a last block of queries moves back until it
-// ends with them.
+// ends with them. With KV_SPLITS above 1 the columns of a stream have that many ranges of its blocks instead, of n the
+// ones from n column / KV_SPLITS on, down to a whole one.
 #include "../include/attention.h"
 
 #if !defined(GROUP) || !defined(KV_HEADS) || !defined(COLUMNS) || !defined(ROWS)
@@ -18,6 +19,7 @@
 namespace attention {
 
 static_assert(GROUP % HEADS == 0, "HEADS of an item are all of a GROUP, or part of it");
+static_assert(KV_SPLITS == 1 || COLUMNS == 1, "with KV_SPLITS the columns of a stream have one item in common");
 constexpr int32 items_aside = GROUP / HEADS;  // of a block of queries
 
 static inline int32 at_least(int32 x, int32 least) { return x < least ? least : x; }
@@ -28,7 +30,7 @@ static inline int32 first_query(int32 block, int32 queries) {
     return at_most(block * item_queries, at_least(queries - item_queries, 0));
 }
 
-/// Blocks of keys that a pass gets: from state->block on.
+/// Blocks of keys that a pass gets, or a range of it: from state->block on.
 static inline void take_item(State *state, int32 unit, int32 column) {
     const int32 queries = state->queries, keys = state->keys;
     const int32 items = (queries + item_queries - 1) / item_queries * items_aside, first = unit / KV_HEADS * COLUMNS;
@@ -39,6 +41,11 @@ static inline void take_item(State *state, int32 unit, int32 column) {
         end = at_most((before + first_query(last / items_aside, queries) + item_queries - 1) / DIM_N + 1, end);
     state->block = WINDOW ? at_least(before + first_query(first / items_aside, queries) + 1 - WINDOW, 0) / DIM_N : 0;
     state->blocks = end - state->block;
+    if (KV_SPLITS > 1) {
+        const int32 from = state->blocks * column / KV_SPLITS;
+        state->blocks = state->blocks * (column + 1) / KV_SPLITS - from;
+        state->block += from;
+    }
     state->position = before + first_query(at_most(first + column, last) / items_aside, queries);
 }
 

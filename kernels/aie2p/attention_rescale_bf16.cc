@@ -24,7 +24,6 @@ static inline int32 distance(int32 bits) {
 }
 
 /// By how much j moves for row i of a tile row; `none` where the row has seen no key.
-constexpr int32 none = -1 << 30;
 static inline int32 wanted(const State *state, const int32 *scores, unsigned i) {
     int32 largest = ordered(masked);
     for (unsigned key = 0; key < key_tiles; ++key)
@@ -43,19 +42,6 @@ static inline int32 wanted(const State *state, const int32 *scores, unsigned i) 
 /// M of j, in 2^(exponent - 14): odd.
 static inline int32 offset_of(int32 power) {
     return (power * scale.inverse_high + (power * scale.inverse_low >> 14)) | 1;
-}
-
-static inline int32 within(int32 x, int32 most) { return x > most ? most : x < -most ? -most : x; }
-
-/// Floats of a row of tiles times 2^shift, which stands in their exponents' place; 0 where that is too small.
-static inline void shifted(int32 *__restrict values, const int32 *__restrict shift) {
-    for (unsigned i = 0; i < 64; i += 16) {
-        const auto bits = aie::load_v<16>(values + i), by = aie::load_v<16>(shift + i);
-        const auto exponents = aie::bit_and(bits, aie::broadcast<int32, 16>(0x7f800000));
-        const auto positive = [](const auto &x) { return aie::gt(x, static_cast<int32>(0)); };
-        const auto kept = positive(aie::add(exponents, by)) & positive(exponents);
-        aie::store_v(values + i, aie::select(aie::zeros<int32, 16>(), aie::add(bits, by), kept));
-    }
 }
 
 /// Row i moves; what its scores change by, as a float in `change`.

@@ -10,6 +10,8 @@
 //   s  [DIM_M/8][DIM_N/8]  float32: scores as fixed point, MAGIC + q k^T - M
 //   p  [DIM_M/8][DIM_N/8]  bfloat16: weights 2^(c (q k^T - M)), at most 2^100. The buffer has 9/8 of that, as q's
 //   o  [DIM_M/8][DIM_K/8]  float32: sums of weights times values; its first half is q before an item, y behind it
+// With KV_SPLITS above 1 an item is that many cores', each of which attends to a range of its blocks: sums of one range
+// after the other are added, once they have one M.
 //
 // c = SCORE_SCALE log2(e) = c1 2^-K with c1 in [1, 2). M is a number for each query, so that weights are numbers of
 // float32 whatever the scores are: c M = j, an integer up to what float32 rounds. It is 2^-14 2^K at first, which
@@ -33,6 +35,9 @@
 #endif
 #ifndef HEADS
 #define HEADS 1
+#endif
+#ifndef KV_SPLITS
+#define KV_SPLITS 1
 #endif
 #ifndef SCORE_SCALE
 #error "say what scores are multiplied by: -DSCORE_SCALE=0.125"
@@ -82,15 +87,18 @@ struct State {
     int32 start;      // the first key in it
     int32 fresh;      // the first key that no block before had
     int32 has_mask;   // 1 where attention_mask_bf16 is to be called, else 0
-    int32 has_moved;  // 1 where attention_rescale_bf16, and then attention_weights_bf16 again, are to be called
+    int32 has_moved;  // 1 where attention_rescale_bf16, and then attention_weights_bf16 again, are to be called; of
+                      // ranges that meet, where attention_align_bf16 is
     int32 unused[7];
     int32 power[DIM_M];   // j
     int32 offset[DIM_M];  // M / 2^(exponent - 14), odd, so that no score is 0 when it is made
     int32 begin[DIM_M][8];   // -M as float32: what scores begin with; tiles of equal columns, as all below
     int32 sums[DIM_M][8];    // of weights, as float32
-    int32 next[DIM_M][8];    // with this block's
+    int32 next[DIM_M][8];    // with this block's; what exponents of the range before are moved by
     int32 shift[DIM_M][8];   // what exponents are moved by; at the end 1 / sums in two parts
 };
+
+constexpr int32 none = -1 << 30;  // a power of a row that has seen no key
 
 /// Bits of value * 2^power as a float32, cut to 24 bits. value is not 0.
 static inline int32 float_bits(int32 value, int power) {
@@ -100,6 +108,19 @@ static inline int32 float_bits(int32 value, int power) {
     for (; magnitude < 1u << 23; magnitude <<= 1) --exponent;
     const uint32 bits = static_cast<uint32>(exponent) << 23 | (magnitude & 0x7fffff);
     return static_cast<int32>(value < 0 ? bits | 0x80000000 : bits);
+}
+
+static inline int32 within(int32 x, int32 most) { return x > most ? most : x < -most ? -most : x; }
+
+/// Floats of a row of tiles times 2^shift, which stands in their exponents' place; 0 where that is too small.
+static inline void shifted(int32 *__restrict values, const int32 *__restrict shift) {
+    for (unsigned i = 0; i < 64; i += 16) {
+        const auto bits = aie::load_v<16>(values + i), by = aie::load_v<16>(shift + i);
+        const auto exponents = aie::bit_and(bits, aie::broadcast<int32, 16>(0x7f800000));
+        const auto positive = [](const auto &x) { return aie::gt(x, static_cast<int32>(0)); };
+        const auto kept = positive(aie::add(exponents, by)) & positive(exponents);
+        aie::store_v(values + i, aie::select(aie::zeros<int32, 16>(), aie::add(bits, by), kept));
+    }
 }
 
 template <unsigned Words = 8> static inline void fill(int32 *__restrict row, int32 value) {

@@ -27,6 +27,9 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, int]]] = {
     "attention of few queries": (
         "strix_halo", {"heads": 4, "kv_heads": 2, "head_dim": 64, "few_queries": True}, {"queries": 1, "keys": 37},
     ),
+    "attention of split keys": (
+        "strix_halo", {"heads": 4, "kv_heads": 1, "head_dim": 64, "few_queries": True}, {"queries": 1, "keys": 170},
+    ),
     "elementwise": ("strix_halo", {"function": "silu_gate", "type": "bf16", "tile": 64}, {"length": 301}),
     "elementwise int8": ("phoenix", {"function": "add", "type": "int8", "tile": 32}, {"length": 301}),
     "rope": ("strix_halo", {"heads": 3, "head_dim": 64}, TOKENS),

@@ -15,7 +15,7 @@ from bdforge.design.sequences.interpret import StartedTask
 from bdforge.devices import AIE2P, Device
 from bdforge.operators.attention.few_mapping import map_few
 from bdforge.operators.attention.mapping import BLOCKS, HAS_MASK, HEADER, SYMBOLS, AttentionTiling, map_attention
-from bdforge.operators.attention.program import AXES, AttentionProgram, K
+from bdforge.operators.attention.program import AXES, AttentionProgram, K, Q
 from bdforge.operators.attention.reference import Attended
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.specs import (
@@ -60,7 +60,8 @@ class AttentionTile(Section):
 class AttentionForm(SpecForm[AttentionProblem]):
     """An attention design. Scores times `scale`, none: 1 / sqrt(head_dim); a `window` of 0 are all keys.
 
-    With a `soft_cap` scores x become soft_cap * tanh(x / soft_cap). For `few_queries` each core has keys of its own.
+    With a `soft_cap` scores x become soft_cap * tanh(x / soft_cap). For `few_queries` each core has keys of its own,
+    those of a KV head in `kv_splits` ranges; none: as many as leave no column idle.
     """
 
     kind: Literal["attention"]
@@ -73,6 +74,7 @@ class AttentionForm(SpecForm[AttentionProblem]):
     soft_cap: Annotated[float, Field(ge=1, le=60)] | None = None
     digits: Annotated[Literal[1, 2], WHOLE] = 2
     few_queries: bool = False
+    kv_splits: Annotated[int, Field(ge=1, le=16, strict=True)] | None = None
     tile: AttentionTile | None = None
     array: PlacedArray = PlacedArray()
     stack_bytes: Size = STACK_BYTES
@@ -115,7 +117,7 @@ class AttentionPlan(Plan):
         facts = {
             "DIM_M": tiling.queries, "DIM_K": tiling.head_dim, "DIM_N": tiling.keys, "GROUP": tiling.group,
             "HEADS": tiling.heads_of_item, "KV_HEADS": tiling.kv_heads, "ROWS": tiling.streams,
-            "COLUMNS": tiling.sharing, "DIGITS": form.digits,
+            "COLUMNS": tiling.sharing, "KV_SPLITS": tiling.splits, "DIGITS": form.digits,
             "SCORE_SCALE": self.spec.attended.scale, "CAUSAL": int(form.causal), "WINDOW": form.window,
             "SOFT_CAP": form.soft_cap or 0,
         }  # fmt: skip
@@ -125,7 +127,7 @@ class AttentionPlan(Plan):
 
     @property
     def _cycles(self) -> dict[str, int]:
-        """Of a call, as assembled kernels have them, within a few percent; `rescale` is rare."""
+        """Of a call, as assembled kernels have them, within a few percent; `rescale` and `align` are rare."""
         tiling, digits = self.tiling, self.spec.form.digits
         rows, keys, dims = (size // _TILE for size in (tiling.queries, tiling.keys, tiling.head_dim))
         (depth, block, call), (key, tiles, calls), (dim, row) = _SCORES[digits], _VALUES[digits], _BEGIN[digits]
@@ -133,22 +135,28 @@ class AttentionPlan(Plan):
             "begin": rows * (dim * dims + row) + 120, "scores": rows * keys // 4 * (depth * dims + block) + call,
             "mask": rows * (14 * keys + 31) * (2 if self.spec.form.window else 1) + 51,
             "cap": rows * keys * 186 + 142, "weights": rows * (35 * keys + 4) + 111,
-            "rescale": rows * (1230 + 24 * (keys + dims)) + 40,
+            "rescale": rows * (1220 + 24 * keys + 28 * dims) + 40,
             "values": rows * dims // 4 * (key * keys + tiles) + calls, "end": rows * (7 * dims + 82) + 94,
+            "meet": rows * 3 // 2 + 21, "align": rows * (56 * dims + 379) + 40, "join": rows * (dims + 1) * 8 + 39,
         }  # fmt: skip
 
     def control(self, sequence: PlannedSequence) -> dict[str, Callable[..., None]]:
         """Blocks of each round as K's tasks bring them, the last two of a causal pass with a mask."""
-        row_of = {self.tiling.stream_column(row): row for row in range(self.tiling.streams)}
-        blocks: dict[int, list[int]] = {row: [] for row in row_of.values()}
+        tiling = self.tiling
+        blocks: dict[int, list[int]] = {}
         for task in sequence.tasks():
-            if count := self._blocks_of(task):
-                blocks[row_of[task.column]].append(count)
+            counts, held = blocks.setdefault(task.column, []), {bd.argument for bd in task.bds}
+            if Q in held if tiling.few else K in held:
+                counts.append(0)
+            if K in held:
+                counts[-1] += self._blocks_of(task)
 
         def begin(
-            _given: Any, _o: Any, _q: Any, state: np.ndarray, _words: Any, number: int, row: int, _column: int
+            _given: Any, _o: Any, _q: Any, state: np.ndarray, _words: Any, number: int, row: int, column: int
         ) -> None:
-            state[BLOCKS] = state[HEADER - 1] = blocks[row][number]
+            part = column if tiling.few else 0
+            state[BLOCKS] = blocks[tiling.stream_column(row) + part][number]
+            state[HEADER - 1] = state[BLOCKS] + 2 * (part < tiling.splits - 1)
 
         def scores(_q: Any, _k: Any, _s: Any, state: np.ndarray) -> None:
             state[HEADER - 1] -= 1
@@ -172,7 +180,8 @@ class AttentionPlan(Plan):
         items = -(-queries // tiling.item_queries) * (tiling.group // tiling.heads_of_item)
         rounds = -(-(-(-items // tiling.sharing) * tiling.kv_heads) // tiling.streams)
         block = sum(cycles[part] for part in ("scores", "weights", "values", *(("cap",) if tiling.capped else ())))
-        spent = blocks / tiling.streams * block + rounds * (cycles["begin"] + cycles["end"] + 2 * cycles["mask"])
+        spent = blocks / tiling.readers * block + rounds * (cycles["begin"] + cycles["end"] + 2 * cycles["mask"])
+        spent += rounds * (tiling.splits - 1) * (cycles["meet"] + cycles["join"])
         return Cost.of(sequence, self._operations(queries, keys), spent)
 
     def _operations(self, queries: int, keys: int) -> int:
@@ -187,7 +196,7 @@ class AttentionPlan(Plan):
 
 _TILES = {64: (64, 32), 128: (32, 32), 256: (16, 16)}
 """Queries and keys of a tile by dimension, two digits or one."""
-_FEW_TILES = {64: (16, 64), 128: (16, 32), 256: (16, 16)}
+_FEW_TILES = {64: (16, 32), 128: (16, 32), 256: (16, 16)}
 """Those for few queries; all heads of a group that are more than 16 take more lines."""
 
 
@@ -208,15 +217,26 @@ def plan_attention(spec: AttentionSpec, device: Device) -> AttentionPlan:
 
 
 def _tiling(spec: AttentionSpec, device: Device) -> AttentionTiling:
-    """As a spec says; where it leaves columns open, for few queries as many as take the KV heads in equal rounds."""
+    """As a spec says; where it leaves columns open, for few queries as many as take the KV heads in equal rounds.
+
+    Where it leaves splits open, as many as there are columns for.
+    """
     form, few = spec.form, spec.form.few_queries
     queries, keys = (_FEW_TILES if few else _TILES)[form.head_dim]
     if form.tile:
         queries, keys = form.tile.queries, form.tile.keys
-    rounds = -(-form.kv_heads // device.columns)
-    columns = form.array.columns or (-(-form.kv_heads // rounds) if few else device.columns)
+    free = max(1, device.columns - form.array.first_column)
+    splits = form.kv_splits or (_splits(form.kv_heads, form.array.columns, free) if few else 1)
+    rounds = -(-form.kv_heads // max(1, free // splits))
+    columns = form.array.columns or (-(-form.kv_heads // rounds) * splits if few else device.columns)
     sizes = (form.heads, form.kv_heads, form.head_dim, queries, keys, form.array.rows, columns)
-    return AttentionTiling(*sizes, capped=form.soft_cap is not None, few=few)
+    return AttentionTiling(*sizes, capped=form.soft_cap is not None, few=few, splits=splits)
+
+
+def _splits(kv_heads: int, columns: int | None, most: int) -> int:
+    """The largest number of ranges for which each KV head has columns: of `columns`, a part of them."""
+    fitting = (n for n in range((columns or most) // kv_heads, 1, -1) if not columns or columns % n == 0)
+    return next(fitting, 1)
 
 
 def _reasons(spec: AttentionSpec, tiling: AttentionTiling, device: Device) -> Iterator[str]:
@@ -231,6 +251,8 @@ def _reasons(spec: AttentionSpec, tiling: AttentionTiling, device: Device) -> It
         yield "a window ends with the query's own key; it needs causal = true"
     if tiling.few:
         yield from _few_reasons(tiling)
+    elif tiling.splits > 1:
+        yield f"kv_splits = {tiling.splits}: rows of cores share their keys; split them with few_queries = true"
     elif tiling.columns < 2 * tiling.rows:
         yield (
             f"{tiling.rows} x {tiling.columns} cores: K and V of a row come by two columns; use array.columns >= "
@@ -239,6 +261,11 @@ def _reasons(spec: AttentionSpec, tiling: AttentionTiling, device: Device) -> It
 
 
 def _few_reasons(tiling: AttentionTiling) -> Iterator[str]:
+    if tiling.columns % tiling.splits:
+        yield (
+            f"array.columns = {tiling.columns} are no multiple of kv_splits = {tiling.splits}, the columns that have a "
+            "KV head; leave out one of them"
+        )
     if tiling.rows > 1:
         yield f"array.rows = {tiling.rows}: few_queries takes one core of each column; use array.rows = 1"
     if tiling.group > tiling.queries:

@@ -38,8 +38,9 @@ from bdforge.devices import FIRST_CORE_ROW
 from bdforge.devices.types import TYPES, ElementType
 
 BF16, F32 = TYPES["bf16"], TYPES["f32"]
-PARTS = ("begin", "scores", "cap", "mask", "weights", "rescale", "values", "end")
-"""Of a core's work, each a kernel; `cap` where scores have one."""
+PARTS = ("begin", "scores", "cap", "mask", "weights", "rescale", "values", "meet", "align", "join", "end")
+"""Of a core's work, each a kernel; `cap` where scores have one, `meet`, `align` and `join` where keys are split."""
+_JOINING = PARTS[7:10]
 SYMBOLS = {part: f"attention_{part}_bf16" for part in PARTS}
 ROUNDS, QUERIES, KEYS, UNITS = range(4)
 """Run-time parameters: rounds of items; sizes of the problem; passes of all KV heads."""
@@ -57,7 +58,7 @@ class AttentionTiling:
     """Heads, the tile of a core (`queries` x `keys`), and cores in use: two columns or more for each row.
 
     For `few` queries a tile's lines are those of all query heads that share a KV head, and cores, one of each column,
-    have keys and values of their own.
+    have keys and values of their own: those of a KV head are `splits` ranges, for as many columns side by side.
     """
 
     heads: int
@@ -69,11 +70,13 @@ class AttentionTiling:
     columns: int
     capped: bool = False
     few: bool = False
+    splits: int = 1
 
     @property
     def symbols(self) -> tuple[str, ...]:
         """Of the kernels that cores call."""
-        return tuple(SYMBOLS[part] for part in PARTS if part != "cap" or self.capped)
+        without = {*(() if self.capped else ("cap",)), *(() if self.splits > 1 else _JOINING)}
+        return tuple(SYMBOLS[part] for part in PARTS if part not in without)
 
     @property
     def group(self) -> int:
@@ -92,17 +95,34 @@ class AttentionTiling:
 
     @property
     def streams(self) -> int:
-        """Streams of keys and values: of rows of cores, or of each core."""
-        return self.columns if self.few else self.rows
+        """KV heads that are under way at a time: one to a row of cores, or to the columns that split its keys."""
+        return self.columns // self.splits if self.few else self.rows
+
+    @property
+    def readers(self) -> int:
+        """Runs of blocks under way at a time: each goes by a row of cores, or by a core."""
+        return self.streams * self.splits
 
     @property
     def sharing(self) -> int:
-        """Cores that a stream goes by."""
+        """Items that have a stream in common: of the cores along a row, or one."""
         return 1 if self.few else self.columns
 
     def stream_column(self, stream: int) -> int:
-        """The column by which a stream's K comes; V comes by the next one, or by the same for few queries."""
+        """The column by which a stream's first K comes; V comes by the next one, or by the same for few queries."""
         return stream * self.columns // self.streams
+
+    def place_of(self, column: int) -> tuple[int, int]:
+        """Of few queries' core in a column its stream, and which range of the keys it has."""
+        return divmod(column, self.splits)
+
+    def joins(self, column: int) -> bool:
+        """Whether few queries' core in a column adds the result of the one to the west to its own."""
+        return column % self.splits > 0
+
+    def ends(self, column: int) -> bool:
+        """Whether few queries' core in a column has the result of all ranges."""
+        return (column + 1) % self.splits == 0
 
     @property
     def q_elements(self) -> int:
@@ -217,6 +237,7 @@ def _core_tile(tiling: AttentionTiling, column: int, row: int, stack_bytes: int,
         Acquire(given),
         of_item(own, o, parameters, (row, column)),
         *of_blocks(own, k, v, tiling.capped),
+        result(own),
         Release(done),
     )
     channels = (
@@ -262,9 +283,13 @@ def of_item(own: dict[str, Buffer], given: Buffer | Rotating, parameters: Parame
 
 
 def of_blocks(own: dict[str, Buffer], k: Slots, v: Slots, capped: bool) -> tuple[Statement, ...]:
-    """All blocks of an item's keys, and its result."""
-    loop = Loop("blocks", _block(own, k, v, capped), "block")
-    return Load("blocks", own["state"], BLOCKS), loop, Call(SYMBOLS["end"], (own["o"], own["state"]))
+    """All blocks of an item's keys: sums of weights, and of values."""
+    return Load("blocks", own["state"], BLOCKS), Loop("blocks", _block(own, k, v, capped), "block")
+
+
+def result(own: dict[str, Buffer]) -> Call:
+    """Sums become Y."""
+    return Call(SYMBOLS["end"], (own["o"], own["state"]))
 
 
 def _block(own: dict[str, Buffer], k: Slots, v: Slots, capped: bool) -> tuple[Statement, ...]:

@@ -27,6 +27,14 @@ class Pass(NamedTuple):
     last: Expr
 
 
+class Blocks(NamedTuple):
+    """Blocks of keys from number `start` to before `end`; `last` where they may end with the last one of all."""
+
+    start: Expr
+    end: Expr
+    last: bool
+
+
 class AttentionProgram:
     """Writes the program that serves every problem of a mapped design."""
 
@@ -50,7 +58,7 @@ class AttentionProgram:
         """The whole program."""
         self.require()
         self.operands()
-        awaits = [("S2MM", 0, 0, self.tiling.columns)]
+        awaits = [("S2MM", 0, first, columns) for first, columns in self.ending()]
         with (
             self.build.loop(self.rounds, "round") as number,
             self.build.step(awaits, "round {} of {}", (number, self.rounds)),
@@ -89,16 +97,26 @@ class AttentionProgram:
         first = largest(self.units - (number + 1) * streams, 0)
         passes = [self.taken(least(first + stream, self.units - 1)) for stream in range(streams)]
         if self.tiling.few:
-            self.own_streams(passes)
+            self.own_streams(passes, number)
         else:
             self.rows_of_streams(passes)
-        with self.build.when(number.equals(0)):
-            words = {ROUNDS: self.rounds, QUERIES: self.queries, KEYS: self.keys, UNITS: self.units}
-            for core in self.cores:
-                self.build.set_parameters(core.parameters, words, core.go)
-        for column in range(self.tiling.columns):
-            bds = self.lines_of(Y, passes[column]) if self.tiling.few else self.items_of(Y, passes, column)
-            self.build.task("S2MM", 0, column, *bds, token=True)
+            self.tell(number, self.cores)
+        for first, columns in self.ending():
+            for column in range(first, first + columns):
+                self.build.task("S2MM", 0, column, *self.results(passes, column), token=True)
+
+    def results(self, passes: list[Pass], column: int) -> list[ProgramBd | None]:
+        """Y of a column's cores."""
+        if self.tiling.few:
+            return self.lines_of(Y, passes[self.tiling.place_of(column)[0]])
+        return self.items_of(Y, passes, column)
+
+    def ending(self) -> list[tuple[int, int]]:
+        """Columns by which Y leaves: the first one of each run of them, and how many there are."""
+        tiling = self.tiling
+        if tiling.splits == 1:
+            return [(0, tiling.columns)]
+        return [(column, 1) for column in range(tiling.columns) if tiling.ends(column)]
 
     def rows_of_streams(self, passes: list[Pass]) -> None:
         """Q to all cores, K and V to each row of them by two columns."""
@@ -106,15 +124,31 @@ class AttentionProgram:
             self.build.task("MM2S", 0, column, *self.items_of(Q, passes, column))
         for row, taken in enumerate(passes):
             column = self.tiling.stream_column(row)
+            blocks = self.range_of(taken)
             for argument in (K, V):
-                self.build.task("MM2S", 1, column + argument - K, *self.stream(argument, taken))
+                self.build.task("MM2S", 1, column + argument - K, *self.stream(argument, taken, blocks))
 
-    def own_streams(self, passes: list[Pass]) -> None:
-        """To each core its keys, behind a block of them that holds its queries, and its values."""
-        for column, taken in enumerate(passes):
-            queries = self.lines_of(Q, taken) * (self.tiling.keys // self.tiling.queries)
-            self.build.task("MM2S", 0, column, *queries, *self.stream(K, taken))
-            self.build.task("MM2S", 1, column, *self.stream(V, taken))
+    def own_streams(self, passes: list[Pass], number: Expr) -> None:
+        """To each core its queries, as often as a block of keys holds them, its keys, and its values.
+
+        Columns are told one by one, so that the first ones work while the controller writes what the last ones need.
+        """
+        tiling = self.tiling
+        for column, core in enumerate(self.cores):
+            stream, part = tiling.place_of(column)
+            taken, blocks = passes[stream], self.range_of(passes[stream], part)
+            self.build.task("MM2S", 0, column, *self.lines_of(Q, taken), runs=tiling.keys // tiling.queries)
+            with self.build.when(self.build.constant(1) if blocks.last else blocks.end > blocks.start):
+                self.build.task("MM2S", 0, column, *self.stream(K, taken, blocks))
+                self.build.task("MM2S", 1, column, *self.stream(V, taken, blocks))
+            self.tell(number, (core,))
+
+    def tell(self, number: Expr, cores: tuple[RtpAddresses, ...]) -> None:
+        """Cores their parameters, in the first round."""
+        words = {ROUNDS: self.rounds, QUERIES: self.queries, KEYS: self.keys, UNITS: self.units}
+        with self.build.when(number.equals(0)):
+            for core in cores:
+                self.build.set_parameters(core.parameters, words, core.go)
 
     def taken(self, unit: Expr) -> Pass:
         first = unit // self.tiling.kv_heads * self.tiling.sharing
@@ -156,20 +190,30 @@ class AttentionProgram:
         sizes = (heads, tiling.queries, tiling.head_dim)
         return self.build.bd(argument, offset, sizes, (tiling.group * tiling.head_dim, line, 1), when=when)
 
-    def stream(self, argument: int, taken: Pass) -> list[ProgramBd | None]:
-        """The blocks of K or V that one of a pass needs, the last of all moved back."""
-        tiling, line = self.tiling, self.tiling.kv_heads * self.tiling.head_dim
+    def range_of(self, taken: Pass, part: int = 0) -> Blocks:
+        """The blocks that one of a pass needs; of them the range number `part`, of almost as many as each."""
+        tiling, splits = self.tiling, self.tiling.splits
         end, start = self.blocks, self.build.constant(0)
         if self.causal:
             furthest = self.before + self.first_query(taken.last) + tiling.item_queries - 1
             end = least(furthest // tiling.keys + 1, self.blocks)
         if self.window:
             start = largest(self.before + self.first_query(taken.first) + 1 - self.window, 0) // tiling.keys
-        ragged = all_of(~(self.walked_keys % tiling.keys).equals(0), end.equals(self.blocks))
-        straight, offset, block = end - start - ragged, taken.head * tiling.head_dim, tiling.keys * line
-        last = (self.walked_keys - tiling.keys) * line + offset
+        if splits == 1:
+            return Blocks(start, end, True)
+        first, behind = ((end - start) * bound // splits for bound in (part, part + 1))
+        return Blocks(start + first, start + behind, part == splits - 1)
+
+    def stream(self, argument: int, taken: Pass, blocks: Blocks) -> list[ProgramBd | None]:
+        """Blocks of K or V, the last of all moved back."""
+        tiling, line = self.tiling, self.tiling.kv_heads * self.tiling.head_dim
+        offset, block = taken.head * tiling.head_dim, tiling.keys * line
         lines, apart = (tiling.keys, tiling.head_dim), (line, 1)
+        ragged, start = self.build.constant(0), blocks.start * block + offset
+        if blocks.last:
+            ragged = all_of(~(self.walked_keys % tiling.keys).equals(0), blocks.end.equals(self.blocks))
+        straight, last = blocks.end - blocks.start - ragged, (self.walked_keys - tiling.keys) * line + offset
         return [
-            self.build.bd(argument, start * block + offset, (straight, *lines), (block, *apart), when=straight > 0),
+            self.build.bd(argument, start, (straight, *lines), (block, *apart), when=straight > 0),
             self.build.bd(argument, last, lines, apart, when=ragged),
         ]

@@ -11,7 +11,8 @@ from bdforge.array.emulator.strictness import EDGES
 from bdforge.array.images.programs import read_programs
 from bdforge.design.sequences.buffers import arguments, fetched, placed
 from bdforge.devices import device_named
-from bdforge.operators import SpecError, plan, spec_from
+from bdforge.operators import SpecError, plan, render, spec_from
+from bdforge.operators.attention import AttentionPlan
 from bdforge.perf.timed import timed, timing_options
 from bdforge.runtime.toolchain.assembled import built_image
 from support.differences import same
@@ -20,7 +21,8 @@ from support.loaded_arrays import LoadedArray
 TILE = {"queries": 16, "keys": 16}
 LEAST: dict[str, Any] = {"kind": "attention", "heads": 4, "kv_heads": 2, "head_dim": 64, "tile": TILE}
 ONE_ROW, TWO_ROWS = {"array": {"rows": 1, "columns": 2}}, {"array": {"rows": 2, "columns": 4}}
-FEW = {"few_queries": True, "array": {"rows": 1}}
+FEW = {"few_queries": True, "array": {"rows": 1}, "kv_splits": 1}
+SPLIT = FEW | {"kv_splits": 3}
 DESIGNS: dict[str, dict[str, Any]] = {
     "threes": {"heads": 6, **ONE_ROW},
     "capped": {"heads": 2, "soft_cap": 2.0, **ONE_ROW},
@@ -31,6 +33,11 @@ DESIGNS: dict[str, dict[str, Any]] = {
     "one digit": {"heads": 2, "digits": 1, **ONE_ROW},
     "few, window": {"heads": 21, "kv_heads": 3, **FEW, "window": 20, "array": {"rows": 1, "columns": 2}},
     "few, all keys": {"heads": 3, "kv_heads": 3, **FEW, "causal": False, "soft_cap": 3.0},
+    "split": {"heads": 5, "kv_heads": 1, **SPLIT},
+    "split, two KV heads": {"heads": 8, **SPLIT, "kv_splits": 2, "digits": 1},
+    "split, window": {"heads": 2, "kv_heads": 1, **SPLIT, "window": 20, "kv_splits": 4},
+    "split, capped": {"heads": 2, "kv_heads": 1, **SPLIT, "soft_cap": 3.0, "causal": False},
+    "split in rounds": {"heads": 6, "kv_heads": 3, **SPLIT, "kv_splits": 2, "array": {"rows": 1, "columns": 4}},
     "whole": {"heads": 10, "kv_heads": 5, "tile": {"queries": 16, "keys": 32}},
 }
 
@@ -78,6 +85,11 @@ SIZES = {
     "few, one digit": ((2, 40),),
     "few, window": ((1, 5), (2, 50), (5, 90)),
     "few, all keys": ((18, 33), (1, 20)),
+    "split": ((1, 1), (1, 33), (4, 70), (1, 160), (20, 50)),
+    "split, two KV heads": ((1, 20), (5, 90)),
+    "split, window": ((1, 5), (2, 50), (1, 97), (19, 90)),
+    "split, capped": ((18, 33), (1, 20), (1, 75)),
+    "split in rounds": ((1, 40), (17, 70)),
 }
 
 
@@ -101,6 +113,9 @@ MACHINE_CODE = {
     "few, window": (5, 50),
     "one digit": (20, 40),
     "few, one digit": (5, 40),
+    "split": (4, 70),
+    "split, window": (2, 50),
+    "split in rounds": (17, 40),
 }
 
 
@@ -139,22 +154,26 @@ def test_one_loaded_array_serves_problem_after_problem():
         assert (abs(found["Y"].astype(float) - expected.values) <= expected.bound).all()
 
 
-def test_late_large_scores_move_what_weights_are_relative_to():
-    design = loaded("threes")
+@pytest.mark.parametrize("name", ["threes", "split"])
+def test_late_large_scores_move_what_weights_are_relative_to(name):
+    design = loaded(name)
     inputs = design.plan.random(design.problem([40, 40]), 2)
     inputs["Q"] = abs(inputs["Q"])
     inputs["K"][30] = 40
     found = design.run([40, 40], inputs, schedule="random")[0]["Y"]
     expected = design.plan.reference(inputs)["Y"]
     assert (abs(found.astype(float) - expected.values) <= expected.bound).all()
-    assert (abs(found[30:] - inputs["V"][30].repeat(3, axis=0)) <= 0.02).all()
+    assert (abs(found[30:] - inputs["V"][30].repeat(design.plan.tiling.group, axis=0)) <= 0.02).all()
 
 
-def test_more_keys_take_longer_with_data_as_without():
-    design, seconds = loaded("threes"), []
-    for sizes in ((16, 16), (16, 60), (48, 60)):
+@pytest.mark.parametrize(
+    ("name", "larger"), [("threes", ((16, 16), (16, 60), (48, 60))), ("split", ((3, 16), (3, 200), (9, 200)))]
+)
+def test_more_keys_take_longer_with_data_as_without(name, larger):
+    design, seconds = loaded(name), []
+    for sizes in larger:
         problem = design.problem(list(sizes))
-        timing = run("threes", sizes, timing=timing_options(design.plan, problem, "ideal")).timing
+        timing = run(name, sizes, timing=timing_options(design.plan, problem, "ideal")).timing
         seconds.append(timing.array_seconds)
         assert abs(timed(design.plan, problem, "ideal").array_seconds / seconds[-1] - 1) <= 0.05
     assert seconds[2] > 1.2 * seconds[1] > 1.4 * seconds[0]
@@ -174,6 +193,10 @@ def test_more_keys_take_longer_with_data_as_without():
         ({"few_queries": True, "array": {"rows": 2}}, "array.rows = 2"),
         ({**FEW, "heads": 34}, "17 heads share a KV head"),
         ({**FEW, "tile": {"queries": 32, "keys": 16}}, "tile.keys = 16 are no multiple"),
+        ({**FEW, "kv_splits": 2, "array": {"rows": 1, "columns": 3}}, "array.columns = 3 are no multiple of kv_splits"),
+        ({"kv_splits": 2}, "kv_splits = 2: rows of cores share their keys"),
+        ({**FEW, "kv_splits": 9}, "array.columns"),
+        ({**FEW, "kv_splits": 0}, "kv_splits"),
     ],
 )
 def test_what_no_array_holds_is_refused(changes, said):
@@ -200,3 +223,36 @@ def test_every_dimension_has_a_tile(dim):
     )
     problem = made.problems or (loaded("threes").problem([100, 200]),)
     assert made.cost(problem[0]).operations == 2 * 4 * dim * sum(range(101, 201))
+
+
+SPLITS = [
+    (1, None, 8, 8), (2, None, 4, 8), (3, None, 2, 6), (4, None, 2, 8), (5, None, 1, 5), (8, None, 1, 8),
+    (9, None, 1, 5), (2, 6, 3, 6), (2, 7, 1, 7), (1, 4, 4, 4), (4, 2, 1, 2),
+]  # fmt: skip
+"""KV heads and columns that a spec says; ranges and columns of the plan for eight."""
+
+
+@pytest.mark.parametrize(("kv_heads", "columns", "splits", "used"), SPLITS)
+def test_keys_are_split_as_often_as_there_are_columns(kv_heads, columns, splits, used):
+    array = {"rows": 1} | ({"columns": columns} if columns else {})
+    spec = LEAST | {"heads": 2 * kv_heads, "kv_heads": kv_heads, "few_queries": True, "array": array}
+    made = plan(spec_from(spec, "mine"), device_named("strix_halo"))
+    assert isinstance(made, AttentionPlan)
+    tiling = made.tiling
+    assert (tiling.splits, tiling.columns) == (splits, used)
+
+
+def test_four_ranges_of_one_head_take_less_than_half_of_the_time():
+    seconds = []
+    for splits in (1, 4):
+        spec = LEAST | {"heads": 4, "kv_heads": 1, **FEW, "kv_splits": splits}
+        made = plan(spec_from(spec, "mine"), device_named("strix_halo"))
+        seconds.append(timed(made, loaded("split").problem([1, 2000]), "ideal").array_seconds)
+    assert seconds[1] < seconds[0] / 2
+
+
+@pytest.mark.parametrize("dim", [64, 128])
+def test_machine_code_of_split_keys_fits_program_memory(dim):
+    spec = {"kind": "attention", "heads": 14, "kv_heads": 2, "head_dim": dim, "few_queries": True, "kv_splits": 2}
+    made = plan(spec_from(spec | {"array": {"rows": 1}}, "mine"), device_named("strix_halo"))
+    assert not built_image(render(made, []), "mine.mlir", made.kernels.defines, []).without

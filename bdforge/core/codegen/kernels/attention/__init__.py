@@ -12,6 +12,7 @@ from bdforge.core.codegen.kernels.attention.begin import begin
 from bdforge.core.codegen.kernels.attention.cap import cap
 from bdforge.core.codegen.kernels.attention.end import end
 from bdforge.core.codegen.kernels.attention.head import Head
+from bdforge.core.codegen.kernels.attention.join import align, join, meet
 from bdforge.core.codegen.kernels.attention.mask import mask
 from bdforge.core.codegen.kernels.attention.products import scores, values
 from bdforge.core.codegen.kernels.attention.rescale import rescale
@@ -21,7 +22,7 @@ from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, LoopO
 
 _PARTS: Mapping[str, Callable[[Head], Iterator[FunctionPart | LoopOfParts]]] = {
     "begin": begin, "scores": scores, "cap": cap, "weights": weights, "rescale": rescale, "values": values,
-    "mask": mask, "end": end,
+    "mask": mask, "meet": meet, "align": align, "join": join, "end": end,
 }  # fmt: skip
 KERNELS = tuple(f"attention_{part}_bf16" for part in _PARTS)
 """Names of kernels."""

@@ -69,10 +69,19 @@ def _item(head: Head) -> Ops:
     if head.window:
         yield from (*_first_query(head, "r0", "r13"), *with_constant("add", "r0", "r0", 1 - head.window))
         yield from (*most("r0", "r0", "r12"), *divided("r9", "r0", head.keys, _SPARE))
-    yield from (op("sub", "r15", "r15", "r9"), op("add", "r13", "r13", "r2"), *least("r13", "r13", "r14"))
+    yield from (op("sub", "r15", "r15", "r9"), *_range(head))
+    yield from (op("add", "r13", "r13", "r2"), *least("r13", "r13", "r14"))
     yield from _first_query(head, "r0", "r13")
     for register, place in (("r15", BLOCKS), ("r9", BLOCK), ("r0", POSITION)):
         yield AssemblyOp(f"st {register}, [p3, #{place}]")
+
+
+def _range(head: Head) -> Ops:
+    """Of r15 blocks from r9 on the range of column r2."""
+    if head.splits > 1:
+        yield from (op("mul", "r0", "r15", "r2"), *divided("r1", "r0", head.splits, _SPARE))
+        yield from (op("add", "r0", "r0", "r15"), *divided("r8", "r0", head.splits, _SPARE))
+        yield from (op("sub", "r15", "r8", "r1"), op("add", "r9", "r9", "r1"))
 
 
 def _first_query(head: Head, to: str, item: str) -> Ops:

@@ -25,7 +25,7 @@ Ops = Iterator[AssemblyOp]
 @dataclass(frozen=True)
 class Head:
     """Lines of queries and keys of a core's tile, dimensions, what scores are multiplied by, heads side by side; digits
-    of each operand.
+    of each operand; ranges of a KV head's keys.
     """
 
     queries: int
@@ -38,6 +38,7 @@ class Head:
     shares: tuple[int, int, int, int]
     heads: int = 1
     digits: int = 2
+    splits: int = 1
 
     @classmethod
     def of(cls, name: str, generation: str, options: Options) -> "Head":
@@ -58,8 +59,11 @@ class Head:
         heads = options.number("HEADS", 1)
         if not 1 <= heads <= queries or group % heads:
             raise CodegenError(f"{name}: HEADS={heads} are not 1 to {queries}, or no part of GROUP={group}")
+        splits = options.number("KV_SPLITS", 1)
+        if splits > 1 and columns > 1:
+            raise CodegenError(f"{name}: KV_SPLITS={splits} have one item in common, COLUMNS={columns} must be 1")
         shares = group // heads, kv_heads, rows, columns
-        return cls(queries, keys, dim, scale, causal, window, cap, shares, heads, digits)
+        return cls(queries, keys, dim, scale, causal, window, cap, shares, heads, digits, splits)
 
     @property
     def item_queries(self) -> int:

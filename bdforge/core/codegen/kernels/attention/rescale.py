@@ -19,15 +19,18 @@ from bdforge.core.codegen.kernels.attention.head import (
     plain,
     pointer,
 )
+from bdforge.core.codegen.kernels.attention.shift import broadcast, shifted
 from bdforge.core.codegen.kernels.row_scalars import op, with_constant
 from bdforge.core.codegen.pipeline.dataflow import DataflowOp, named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, LoopOfParts, repeated, set_register
 from bdforge.core.codegen.pipeline.product import AIE2P, FLOAT_CONF
 
-_KEPT, _COUNTER = "el0", "r4"
-_MAXIMA, _BY = ("x4", "x5", "x6", "x7"), ("x4", "x5", "x6", "x7")
-_NONE = -1 << 30
-_ROW = 32  # bytes of eight equal words
+KEPT, COUNTER = "el0", "r4"
+"""Where r16 waits for the caller; what counts passes."""
+_MAXIMA = "x4", "x5", "x6", "x7"
+NONE = -1 << 30
+ROW = 32
+"""Bytes of eight equal words."""
 
 
 def _ordered(bits: int) -> int:
@@ -39,20 +42,17 @@ def rescale(head: Head) -> Iterator[FunctionPart | LoopOfParts]:
     setup = [
         AssemblyOp("mov p3, p0"),
         *pointer("p4", "p2", head.state("shift")),
-        *_broadcast({"x8": 0, "x9": 0x7FFFFFFF}),
+        *broadcast({"x8": 0, "x9": 0x7FFFFFFF}),
     ]
-    yield repeated("aie2p", setup, [named_op(f"mov {_KEPT}, r16")], 1)
-    yield LoopOfParts(list(_maxima(head)), head.row_tiles, _COUNTER)
+    yield repeated("aie2p", setup, [named_op(f"mov {KEPT}, r16")], 1)
+    yield LoopOfParts(list(_maxima(head)), head.row_tiles, COUNTER)
     yield repeated("aie2p", _pointers(head), [named_op("mov el1, r16")], 1)
-    yield LoopOfParts([repeated("aie2p", list(_row(head)), [named_op("mov el1, r16")], 1)], head.queries, _COUNTER)
-    yield repeated("aie2p", _further(head), [named_op("mov p3, p0")], 1)
-    yield LoopOfParts(list(_changed(head)), head.row_tiles, _COUNTER)
-    yield repeated("aie2p", [], [named_op(f"mov r16, {_KEPT}")], 1)
-
-
-def _broadcast(values: dict[str, int]) -> Ops:
-    for x, value in values.items():
-        yield from (set_register("r8", value), AssemblyOp(f"vbcst.32 {x}, r8"))
+    yield LoopOfParts([repeated("aie2p", list(_row(head)), [named_op("mov el1, r16")], 1)], head.queries, COUNTER)
+    yield repeated("aie2p", _further(head), [named_op("mov el1, r16")], 1)
+    yield LoopOfParts([_changed(head)], head.row_tiles, COUNTER)
+    sums = [*pointer("p4", "p2", head.state("shift")), *pointer("p6", "p2", head.state("sums"))]
+    yield from shifted(head, sums, "p1")
+    yield repeated("aie2p", [], [named_op(f"mov r16, {KEPT}")], 1)
 
 
 def _maxima(head: Head) -> Iterator[FunctionPart]:
@@ -65,7 +65,7 @@ def _maxima(head: Head) -> Iterator[FunctionPart]:
             named_op(f"vsel.32 x{{o{q}}}, x{{s{q}}}, x{{turned{q}}}, r27"),
             named_op(f"vmax_lt.32 {largest}, r16, {largest}, x{{o{q}}}, vaddSign1"),
         ]  # fmt: skip
-    setup = list(_broadcast(dict.fromkeys(_MAXIMA, _ordered(MASKED))))
+    setup = list(broadcast(dict.fromkeys(_MAXIMA, _ordered(MASKED))))
     yield repeated("aie2p", setup, ops, head.key_tiles, {"x": (0, 1, 2, 3, 10, 11)})
     yield repeated("aie2p", [], [named_op(f"vst {x}, [p4], #{VECTOR}", "shift") for x in _MAXIMA], 1)
 
@@ -74,7 +74,7 @@ def _pointers(head: Head) -> list[AssemblyOp]:
     """p3 to what is one word a row, dj0 from power to offset; the others to eight words a row."""
     places = {"p4": "shift", "p5": "next", "p6": "sums", "p7": "begin", "p3": "power"}
     ops = [made for to, part in places.items() for made in pointer(to, "p2", head.state(part))]
-    return [*ops, set_register("m0", _ROW), set_register("dj0", head.state("offset") - head.state("power"))]
+    return [*ops, set_register("m0", ROW), set_register("dj0", head.state("offset") - head.state("power"))]
 
 
 def _row(head: Head) -> Ops:
@@ -84,7 +84,7 @@ def _row(head: Head) -> Ops:
         yield AssemblyOp(f"lda {register}, {place}")
     yield from _moves(head)
     yield from (op("add", "r1", "r14", "r0"), *_within("r1", 65535))
-    yield from (*with_constant("eq", "r3", "r0", _NONE), plain("mov r27, r3"), plain("sel.nez r1, r14, r1, r27"))
+    yield from (*with_constant("eq", "r3", "r0", NONE), plain("mov r27, r3"), plain("sel.nez r1, r14, r1, r27"))
     high, low = head.inverse
     yield from (*with_constant("mul", "r2", "r1", low), *with_constant("ashl", "r2", "r2", -14))
     yield from (
@@ -103,7 +103,7 @@ def _row(head: Head) -> Ops:
     yield from (*with_constant("sub", "r8", "r2", 0, reverse=True), *_float_bits("r10", "r8", head.exponent - 14))
     yield from (op("sub", "r8", "r14", "r1"), *_within("r8", 254), *with_constant("lshl", "r8", "r8", 23))
     for x, register, place in (("0", "r9", "p5"), ("1", "r10", "p7"), ("2", "r8", "p4")):
-        yield from (plain(f"vbcst.32 x{x}, {register}"), plain(f"vst wl{x}, [{place}], #{_ROW}"))
+        yield from (plain(f"vbcst.32 x{x}, {register}"), plain(f"vst wl{x}, [{place}], #{ROW}"))
 
 
 def _largest() -> Ops:
@@ -135,7 +135,7 @@ def _moves(head: Head) -> Ops:
     yield from (*with_constant("and", "r3", "r2", 32767), *with_constant("mul", "r3", "r3", head.multiplier))
     yield from (*with_constant("lshl", "r3", "r3", -15), *with_constant("ashl", "r2", "r2", -15))
     yield from (*with_constant("mul", "r2", "r2", head.multiplier), op("add", "r2", "r2", "r3"))
-    yield from (*with_constant("add", "r0", "r2", 2), set_register("r11", _NONE), plain("mov r27, r1"))
+    yield from (*with_constant("add", "r0", "r2", 2), set_register("r11", NONE), plain("mov r27, r1"))
     yield from (plain("sel.nez r0, r11, r0, r27"), *with_constant("ashl", "r2", "r13", -23))
     yield from (
         *with_constant("add", "r2", "r2", -127),
@@ -159,35 +159,14 @@ def _float_bits(to: str, value: str, power: int) -> Ops:
 
 
 def _further(head: Head) -> list[AssemblyOp]:
-    """p7 behind scores, p5 to changes, p4 to those of exponents, p6 to sums, p2 to o."""
-    places = {"p4": "shift", "p5": "next", "p6": "sums"}
-    ops = [made for to, part in places.items() for made in pointer(to, "p2", head.state(part))]
-    return [
-        *ops, plain("mov p7, p6"), plain("mov p2, p1"), set_register("r0", FLOAT_CONF),
-        *_broadcast({"x8": 0x7F800000, "x9": 0}),
-    ]  # fmt: skip
+    """p5 to changes, p3 behind scores."""
+    return [*pointer("p5", "p2", head.state("next")), plain("mov p3, p0"), set_register("r0", FLOAT_CONF)]
 
 
-def _changed(head: Head) -> Iterator[FunctionPart]:
-    """A row of tiles: scores, sums and o."""
+def _changed(head: Head) -> FunctionPart:
+    """A row of tiles of scores."""
     setup = [plain(f"vlda {part}4, [p5], #{VECTOR}") for part in AIE2P.parts]
     ops = [named_op(f"vlda {part}{{s}}, [p0], #{VECTOR}", "s", f"load {part}") for part in AIE2P.parts]
     ops.append(named_op("vadd.f dm{t}, dm{s}, dm4, r0"))
     ops += [named_op(f"vst {part}{{t}}, [p3], #{VECTOR}", "s", f"store {part}") for part in AIE2P.parts]
-    yield repeated("aie2p", setup, ops, head.key_tiles, {"dm": range(4)})
-    yield _shifted([plain(f"vlda {x}, [p4], #{VECTOR}") for x in _BY], ("p6", "p7"), 1)
-    yield _shifted([], ("p1", "p2"), head.dim_tiles)
-
-
-def _shifted(setup: list[AssemblyOp], pointers: tuple[str, str], times: int) -> FunctionPart:
-    """Floats of tiles times powers of two, 0 where that is too small."""
-    ops: list[DataflowOp] = []
-    for q, by in enumerate(_BY):
-        ops += [
-            named_op(f"vldb x{{b{q}}}, [{pointers[0]}], #{VECTOR}", "o"), named_op(f"vband x{{e{q}}}, x{{b{q}}}, x8"),
-            named_op(f"vadd.32 x{{m{q}}}, x{{e{q}}}, {by}"), named_op(f"vlt.32 r16, x9, x{{e{q}}}, vaddSign1"),
-            named_op(f"vlt.32 r27, x9, x{{m{q}}}, vaddSign1"), named_op("and r27, r27, r16", key=f"both {q}"),
-            named_op(f"vadd.32 x{{r{q}}}, x{{b{q}}}, {by}"), named_op(f"vsel.32 x{{y{q}}}, x9, x{{r{q}}}, r27"),
-            named_op(f"vst x{{y{q}}}, [{pointers[1]}], #{VECTOR}", "o"),
-        ]  # fmt: skip
-    return repeated("aie2p", setup, ops, times, {"x": (0, 1, 2, 3, 10, 11)})
+    return repeated("aie2p", setup, ops, head.key_tiles, {"dm": range(4)})

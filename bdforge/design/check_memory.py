@@ -15,25 +15,33 @@ from bdforge.devices.limits import BYTE_BITS, DEFAULT_STACK_BYTES, GRANULE_BYTES
 
 def memory_reasons(tile: Tile, limits: TileLimits) -> Iterator[Reason]:
     """What is wrong with a placed tile's buffers."""
-    limit, own = limits.memory_bytes, [buffer for buffer in tile.buffers if not buffer.mode]
-    sums = {name: sum(aligned(buffer.bytes) for buffer in held) for name, held in modes(tile.buffers).items()}
-    used = occupied(tile.stack_bytes, ((1, buffer.bytes) for buffer in own)) + max(sums.values(), default=0)
-    if used > limit:
-        parts = [f"{buffer.role or buffer.name}: {buffer.bytes}" for buffer in own]
-        parts += [f"mode {name}: {size}" for name, size in sums.items()]
-        yield _too_much(tile, used, limit, parts)
+    if stack_room(tile, limits) < aligned(tile.stack_bytes):
+        yield _too_much(tile, limits)
         return
-    yield from _overlaps(tile, limit)
+    yield from _overlaps(tile, limits.memory_bytes)
     for buffer in tile.buffers:
         yield from within((buffer.name,), (*_buffer(buffer), *_over(buffer, tile)))
 
 
-def _too_much(tile: Tile, used: int, limit: int, parts: list[str]) -> Reason:
-    stack = tile.stack_bytes
+def stack_room(tile: Tile, limits: TileLimits) -> int:
+    """Bytes that a tile's buffers leave for its stack; negative where they alone are too many."""
+    own = occupied(0, ((1, buffer.bytes) for buffer in tile.buffers if not buffer.mode))
+    return limits.memory_bytes - own - max(_of_modes(tile).values(), default=0)
+
+
+def _of_modes(tile: Tile) -> dict[str, int]:
+    """Bytes of each mode's buffers."""
+    return {name: sum(aligned(buffer.bytes) for buffer in held) for name, held in modes(tile.buffers).items()}
+
+
+def _too_much(tile: Tile, limits: TileLimits) -> Reason:
+    limit, stack, fitting = limits.memory_bytes, tile.stack_bytes, stack_room(tile, limits)
+    parts = [f"{buffer.role or buffer.name}: {buffer.bytes}" for buffer in tile.buffers if not buffer.mode]
+    parts += [f"mode {name}: {size}" for name, size in _of_modes(tile).items()]
     parts += [f"stack: {stack}"] if stack else []
-    fitting = limit - (used - aligned(stack))
     way = f"a stack of {fitting} would fit, or " if DEFAULT_STACK_BYTES <= fitting < stack else ""
-    return Reason("memory", f"{used} bytes of {limit} ({', '.join(parts)})", f"{way}choose smaller or fewer buffers")
+    used = f"{limit - fitting + aligned(stack)} bytes of {limit} ({', '.join(parts)})"
+    return Reason("memory", used, f"{way}choose smaller or fewer buffers")
 
 
 def _overlaps(tile: Tile, limit: int) -> Iterator[Reason]:

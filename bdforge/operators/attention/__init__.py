@@ -10,9 +10,11 @@ import numpy as np
 from pydantic import Field
 
 from bdforge.design import Design
+from bdforge.design.check_memory import stack_room
 from bdforge.design.sequences import PlannedSequence, Program
 from bdforge.design.sequences.interpret import StartedTask
 from bdforge.devices import AIE2P, Device
+from bdforge.devices.limits import CORE
 from bdforge.operators.attention.few_mapping import map_few
 from bdforge.operators.attention.mapping import BLOCKS, HAS_MASK, HEADER, SYMBOLS, AttentionTiling, map_attention
 from bdforge.operators.attention.program import AXES, AttentionProgram, K, Q
@@ -77,7 +79,7 @@ class AttentionForm(SpecForm[AttentionProblem]):
     kv_splits: Annotated[int, Field(ge=1, le=16, strict=True)] | None = None
     tile: AttentionTile | None = None
     array: PlacedArray = PlacedArray()
-    stack_bytes: Size = STACK_BYTES
+    stack_bytes: Size | None = None
 
 
 class AttentionSpec(FormSpec[AttentionForm]):
@@ -209,11 +211,24 @@ def plan_attention(spec: AttentionSpec, device: Device) -> AttentionPlan:
         f"{tiling.queries} queries and {tiling.keys} keys at a time, {tiling.rows} x {tiling.columns} cores "
         "(rows x columns)."
     )
-    mapping = map_few if tiling.few else map_attention
-    mapped = mapping(spec.name, form.array.part(tiling.columns, device), tiling, form.stack_bytes, comment)
-    design = form.array.arranged(mapped)
+    design = form.array.arranged(_mapped(spec, tiling, device, comment))
     refuse(spec, design_reasons(design, {"memory": "a smaller tile or stack_bytes"}))
     return AttentionPlan(spec, device, design, tiling)
+
+
+_LEAST_STACK = 2048
+"""What a spec that leaves the stack open has at least: Peano's frames take up to 1,216 bytes (Xilinx/mlir-air 1980)."""
+
+
+def _mapped(spec: AttentionSpec, tiling: AttentionTiling, device: Device, comment: str) -> Design:
+    """The design; where a spec leaves the stack open, and buffers leave less than is usual, with what they leave."""
+    form, mapping = spec.form, map_few if tiling.few else map_attention
+    array = form.array.part(tiling.columns, device)
+    design = mapping(spec.name, array, tiling, form.stack_bytes or STACK_BYTES, comment)
+    room = min(stack_room(tile, CORE) for tile in design.tiles if tile.core)
+    if form.stack_bytes or not _LEAST_STACK <= room < STACK_BYTES:
+        return design
+    return mapping(spec.name, array, tiling, room, comment)
 
 
 def _tiling(spec: AttentionSpec, device: Device) -> AttentionTiling:
@@ -242,7 +257,7 @@ def _splits(kv_heads: int, columns: int | None, most: int) -> int:
 def _reasons(spec: AttentionSpec, tiling: AttentionTiling, device: Device) -> Iterator[str]:
     form = spec.form
     yield from form.array.reasons(tiling.rows, tiling.columns, device)
-    yield from stack_reasons("stack_bytes", form.stack_bytes, device)
+    yield from stack_reasons("stack_bytes", form.stack_bytes or STACK_BYTES, device)
     if device.generation.name != AIE2P.name:
         yield f"{device.name} is {device.generation.name}, which has no block floats, in which attention's products are"
     if form.heads % form.kv_heads:

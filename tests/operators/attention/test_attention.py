@@ -29,6 +29,7 @@ DESIGNS: dict[str, dict[str, Any]] = {
     "one KV head": {"kv_heads": 1, "window": 20, "scale": 0.5, **TWO_ROWS},
     "odd KV heads": {"heads": 6, "kv_heads": 3, "causal": False, "tile": {"queries": 32, "keys": 16}, **TWO_ROWS},
     "few": {"heads": 8, **FEW},
+    "few, wide": {"heads": 4, "kv_heads": 1, **FEW, "head_dim": 256},
     "few, one digit": {"heads": 8, "digits": 1, **FEW},
     "one digit": {"heads": 2, "digits": 1, **ONE_ROW},
     "few, window": {"heads": 21, "kv_heads": 3, **FEW, "window": 20, "array": {"rows": 1, "columns": 2}},
@@ -81,6 +82,7 @@ SIZES = {
     "one KV head": ((1, 40), (20, 64)),
     "odd KV heads": ((3, 5), (40, 9)),
     "few": ((1, 1), (1, 70), (4, 16), (11, 40)),
+    "few, wide": ((5, 33),),
     "one digit": ((5, 7), (20, 50)),
     "few, one digit": ((2, 40),),
     "few, window": ((1, 5), (2, 50), (5, 90)),
@@ -110,6 +112,7 @@ MACHINE_CODE = {
     "one KV head": (20, 64),
     "odd KV heads": (40, 9),
     "few": (5, 40),
+    "few, wide": (5, 33),
     "few, window": (5, 50),
     "one digit": (20, 40),
     "few, one digit": (5, 40),
@@ -188,6 +191,8 @@ def test_more_keys_take_longer_with_data_as_without(name, larger):
         ({"array": {"rows": 4, "columns": 6}}, "array.columns >= 8"),
         ({"tile": {"queries": 24, "keys": 16}}, "tile.queries"),
         ({"head_dim": 256, "tile": {"queries": 64, "keys": 64}}, "a smaller tile"),
+        ({**FEW, "head_dim": 256, "stack_bytes": 4096}, "a stack of 3264 would fit"),
+        ({"heads": 2, "tile": {"queries": 32, "keys": 80}, **ONE_ROW}, "a stack of 1536 would fit"),
         ({"head_dim": 96}, "head_dim"),
         ({"array": {"columns": 9}}, "columns"),
         ({"few_queries": True, "array": {"rows": 2}}, "array.rows = 2"),
@@ -213,6 +218,19 @@ def test_queries_without_their_keys_are_refused():
     design = loaded("threes")
     with pytest.raises(SpecError, match="queries = 9 are more than keys = 8"):
         design.plan.sequence(design.problem([9, 8]))
+
+
+STACKS = [
+    ({**FEW, "head_dim": 256}, 3264), ({**FEW, "head_dim": 256, "stack_bytes": 1024}, 1024), (FEW, 4096),
+    ({"heads": 2, "stack_bytes": 8192}, 8192), ({"heads": 2, "head_dim": 256}, 4096),
+]  # fmt: skip
+"""What a spec says; bytes of each core's stack."""
+
+
+@pytest.mark.parametrize(("changes", "stack"), STACKS)
+def test_stacks_that_a_spec_leaves_open_take_what_buffers_leave(changes, stack):
+    made = plan(spec_from(LEAST | changes, "mine"), device_named("strix_halo"))
+    assert {tile.stack_bytes for tile in made.design.tiles if tile.core} == {stack}
 
 
 @pytest.mark.parametrize("dim", [64, 128, 256])

@@ -305,6 +305,15 @@ class Beside:
                 same(one.view(np.uint32), other.view(np.uint32), f"{role} of {name}")
 
 
+def test_masks_are_no_longer_for_larger_tiles():
+    """Program memory is for what all blocks take."""
+    lengths = [
+        len(assembled("attention_mask_bf16", "aie2p", [option[2:] for option in head.build.flags]).text.splitlines())
+        for head in (Head(16, 48, 64), Head(16, 96, 64))
+    ]
+    assert abs(lengths[1] - lengths[0]) <= 8
+
+
 MACHINE_CODE = {  # queries, keys, what the second half of k is multiplied by
     "window, moved": (SLIDING, 20, 40, 30), "small tiles, moved": (SMALL, 30, 40, 30), "whole": (FULL, 40, 70, 1),
     "one digit": (COARSE, 40, 40, 1), "one digit, moved": (ROUGH, 20, 70, 30),

@@ -135,7 +135,7 @@ class AttentionPlan(Plan):
         (depth, block, call), (key, tiles, calls), (dim, row) = _SCORES[digits], _VALUES[digits], _BEGIN[digits]
         return {
             "begin": rows * (dim * dims + row) + 120, "scores": rows * keys // 4 * (depth * dims + block) + call,
-            "mask": rows * (14 * keys + 31) * (2 if self.spec.form.window else 1) + 51,
+            "mask": rows * (15 * keys + 33) * (2 if self.spec.form.window else 1) + 51,
             "cap": rows * keys * 186 + 142, "weights": rows * (35 * keys + 4) + 111,
             "rescale": rows * (1220 + 24 * keys + 28 * dims) + 40,
             "values": rows * dims // 4 * (key * keys + tiles) + calls, "end": rows * (7 * dims + 82) + 94,

@@ -115,14 +115,14 @@ class _Text:
 def repeated(
     generation: str, setup: Sequence[AssemblyOp], ops: Sequence[DataflowOp], times: int,
     free: Mapping[str, Sequence[int]] = MappingProxyType({}), order: Sequence[tuple[str, str]] = (),
-    fixed: Mapping[str, int] = MappingProxyType({}), shortest: int = 1,
+    fixed: Mapping[str, int] = MappingProxyType({}), shortest: int = 1, closed: bool = False,
 ) -> FunctionPart:  # fmt: skip
     """A part whose blocks follow each other as soon as registers and units allow.
 
     `free` are the registers of each file ("x", "y", "dm") that the values of its ops may have; `order` are keys of ops
     of which the second comes after the first, so that fewer values live at a time. `fixed` are the cycles of those that
     leave no other choice, by their keys: then ops that are `late` come as late as they may. Periods are tried from the
-    `shortest` on.
+    `shortest` on; where it is to be `closed`, those with a cycle for a loop's branch: short where others are unrolled.
     """
     isa = load(generation)
     number = {op.key: i for i, op in enumerate(ops)}
@@ -133,7 +133,7 @@ def repeated(
     for period in range(shortest, _MOST_PERIOD):
         for plan in (late_plans if free and not fixed else plans)(problem, period):
             registers = registers_of(isa, ops, plan, free)
-            if registers is None:
+            if registers is None or (closed and not _leaves_branch(generation, ops, plan)):
                 continue
             first = min(plan.issues)
             texts = [AssemblyOp(op.text(0, registers), op.shown) for op in ops]
@@ -141,6 +141,16 @@ def repeated(
                 setup, [(at - first, op) for op, at in zip(texts, plan.issues, strict=True)], period, times
             )
     raise CodegenError(f"no period below {_MOST_PERIOD} cycles was found for {len(ops)} instructions")
+
+
+def _leaves_branch(generation: str, ops: Sequence[DataflowOp], plan: ModuloSchedule) -> bool:
+    """Whether a cycle of each period has the slots of a branch free."""
+    taken = {
+        at % plan.interval
+        for at, op in zip(plan.issues, ops, strict=True)
+        if {slot for slot, _ in places(generation, op)[0]} & {"alu", "mv"}
+    }
+    return len(taken) < plan.interval
 
 
 def registers_of(

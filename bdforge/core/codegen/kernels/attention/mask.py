@@ -102,7 +102,7 @@ def _rows(head: Head, window: bool, setup: list[AssemblyOp], ends: Callable[[str
         ops.append(named_op(f"vsel.32 {s}, {_HIDDEN}, {s}, r27", key=f"seen {pair}"))
         ops.append(named_op(f"vst {s}, [p3], #{VECTOR}", "s", f"store {pair}"))
     ops.append(named_op(f"vadd.32 {_KEY}, {_KEY}, {_EIGHT}"))
-    part = repeated("aie2p", setup, ops, head.key_tiles)
+    part = repeated("aie2p", setup, ops, head.key_tiles, closed=True)
     back = [set_register("r8", -head.keys), AssemblyOp(f"vbcst.32 {_SPARE}, r8")]
     return FunctionPart(
         [*setup, *back, AssemblyOp(f"vadd.32 {_KEY}, {_KEY}, {_SPARE}")], part.issues, part.period, part.times

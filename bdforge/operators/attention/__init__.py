@@ -234,14 +234,17 @@ def _mapped(spec: AttentionSpec, tiling: AttentionTiling, device: Device, commen
 def _tiling(spec: AttentionSpec, device: Device) -> AttentionTiling:
     """As a spec says; where it leaves columns open, for few queries as many as take the KV heads in equal rounds.
 
-    Where it leaves splits open, as many as there are columns for.
+    Where it leaves splits open, as many as there are columns for. Machine code that caps or windows scores and joins
+    sums fits a core with blocks of 16 keys.
     """
     form, few = spec.form, spec.form.few_queries
     queries, keys = (_FEW_TILES if few else _TILES)[form.head_dim]
-    if form.tile:
-        queries, keys = form.tile.queries, form.tile.keys
     free = max(1, device.columns - form.array.first_column)
     splits = form.kv_splits or (_splits(form.kv_heads, form.array.columns, free) if few else 1)
+    if splits > 1 and (form.soft_cap or form.window):
+        keys = 16
+    if form.tile:
+        queries, keys = form.tile.queries, form.tile.keys
     rounds = -(-form.kv_heads // max(1, free // splits))
     columns = form.array.columns or (-(-form.kv_heads // rounds) * splits if few else device.columns)
     sizes = (form.heads, form.kv_heads, form.head_dim, queries, keys, form.array.rows, columns)

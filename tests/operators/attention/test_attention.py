@@ -269,8 +269,12 @@ def test_four_ranges_of_one_head_take_less_than_half_of_the_time():
     assert seconds[1] < seconds[0] / 2
 
 
-@pytest.mark.parametrize("dim", [64, 128])
-def test_machine_code_of_split_keys_fits_program_memory(dim):
-    spec = {"kind": "attention", "heads": 14, "kv_heads": 2, "head_dim": dim, "few_queries": True, "kv_splits": 2}
+@pytest.mark.daily("more3-128")
+@pytest.mark.parametrize("dim", [64, 128, 256])
+@pytest.mark.parametrize("more", [{}, {"soft_cap": 50.0}, {"window": 1024}, {"soft_cap": 50.0, "window": 1024}])
+def test_machine_code_of_split_keys_fits_program_memory(dim, more):
+    spec = {"kind": "attention", "heads": 14, "kv_heads": 2, "head_dim": dim, "few_queries": True, **more}
     made = plan(spec_from(spec | {"array": {"rows": 1}}, "mine"), device_named("strix_halo"))
+    assert isinstance(made, AttentionPlan)
+    assert made.tiling.splits == 4
     assert not built_image(render(made, []), "mine.mlir", made.kernels.defines, []).without

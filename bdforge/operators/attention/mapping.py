@@ -38,9 +38,9 @@ from bdforge.devices import FIRST_CORE_ROW
 from bdforge.devices.types import TYPES, ElementType
 
 BF16, F32 = TYPES["bf16"], TYPES["f32"]
-PARTS = ("begin", "scores", "cap", "mask", "weights", "rescale", "values", "meet", "align", "join", "end")
+_JOINING = "meet", "align", "join"
+PARTS = ("begin", "scores", "cap", "mask", "weights", "rescale", "values", *_JOINING, "end")
 """Of a core's work, each a kernel; `cap` where scores have one, `meet`, `align` and `join` where keys are split."""
-_JOINING = PARTS[7:10]
 SYMBOLS = {part: f"attention_{part}_bf16" for part in PARTS}
 ROUNDS, QUERIES, KEYS, UNITS = range(4)
 """Run-time parameters: rounds of items; sizes of the problem; passes of all KV heads."""

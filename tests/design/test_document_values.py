@@ -70,7 +70,7 @@ def expanded(items: list[Any], names: dict[str, int]) -> list[str]:
     return found
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(deadline=None, derandomize=True, max_examples=15)
 @given(st.lists(PLAIN, max_size=12), st.integers(1, 4), st.integers(0, 3), st.integers(0, 9))
 def test_what_is_folded_stands_for_the_same(items: list[dict[str, str]], times: int, step: int, start: int):
     many = [{"name": f"{item['name']}x{start + step * turn}"} for turn in range(times) for item in items]

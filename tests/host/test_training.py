@@ -30,7 +30,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.daily("floats", "llmc")
+@pytest.mark.daily("llmc")
 @pytest.mark.parametrize("group", ["copies", "floats", "llmc"])
 def test_floats_are_multiplied_on_the_array(build: Path, data: Path, group: str):
     done = run(build / "tests" / "unit", data, group)

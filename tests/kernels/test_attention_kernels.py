@@ -194,7 +194,7 @@ RANDOM = [
 ]  # fmt: skip
 
 
-@pytest.mark.daily(every=3)
+@pytest.mark.daily(every=5)
 @pytest.mark.parametrize(("head", "queries", "keys"), RANDOM)
 def test_random_heads_are_a_third_of_a_percent_off(kernel_library, head, queries, keys):
     mean, _ = near(kernel_library(head.build), head, *normal(head, queries, keys))

@@ -103,12 +103,12 @@ def nmse(found: np.ndarray, right: np.ndarray) -> float:
     return float(np.square(found - right).sum() / np.square(right).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "lists"),
     [
         ((PROMPT, TOKEN), {"head emulated": 1, "layers and head emulated": 3}),
-        pytest.param((PROMPT,), {"head emulated": 4}, marks=pytest.mark.slow),
-        pytest.param((), {"head emulated": 4}, marks=pytest.mark.slow),
+        ((PROMPT,), {"head emulated": 4}), ((), {"head emulated": 4}),
     ],
 )  # fmt: skip
 def test_a_prompt_and_tokens_have_their_logits_from_the_array(

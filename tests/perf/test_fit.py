@@ -32,6 +32,7 @@ from tools.fit.operators import operators_csv
 from tools.fit.parameters import least_squares
 
 
+@pytest.mark.slow
 def test_the_timing_table_holds_the_fitted_parameters():
     found = fitted_parameters()
     assert PHOENIX.shim_request_ns == pytest.approx(found["npu1_request_ns"], rel=0.01)

@@ -269,7 +269,7 @@ def test_four_ranges_of_one_head_take_less_than_half_of_the_time():
     assert seconds[1] < seconds[0] / 2
 
 
-@pytest.mark.daily("more3-128")
+@pytest.mark.daily("more1-64")
 @pytest.mark.parametrize("dim", [64, 128, 256])
 @pytest.mark.parametrize("more", [{}, {"soft_cap": 50.0}, {"window": 1024}, {"soft_cap": 50.0, "window": 1024}])
 def test_machine_code_of_split_keys_fits_program_memory(dim, more):

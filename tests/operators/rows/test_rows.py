@@ -201,7 +201,7 @@ def test_every_form_of_a_norm_keeps_to_its_bound(name):
         ("codes of sums in chunks", "bf16"),
         pytest.param("f32 codes in chunks", "f32", marks=pytest.mark.slow),
         pytest.param("layernorm of sums", "bf16", marks=pytest.mark.slow),
-        ("layernorm in chunks", "bf16"),
+        pytest.param("layernorm in chunks", "bf16", marks=pytest.mark.slow),
         pytest.param("f32", "f32", marks=pytest.mark.slow),
         pytest.param("layernorm of f32 sums", "f32", marks=pytest.mark.slow),
         ("layernorm codes of sums", "bf16"),

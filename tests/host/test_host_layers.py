@@ -96,7 +96,7 @@ def floats(file: Path, *shape: int) -> np.ndarray:
     return np.frombuffer(file.read_bytes(), np.float32).reshape(shape)
 
 
-@pytest.mark.daily("with a head", "begun elsewhere")
+@pytest.mark.daily("with a head")
 @pytest.mark.parametrize(
     ("designs", "room", "pieces"),
     [

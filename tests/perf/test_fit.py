@@ -46,6 +46,7 @@ def test_the_timing_table_holds_the_fitted_parameters():
         assert timing.shim_alone_share == pytest.approx(found["alone_share"], rel=0.01)
 
 
+@pytest.mark.slow
 def test_what_is_shipped_of_compilers_and_operators_is_what_is_fitted():
     assert COMPILED_FILE.read_text(encoding="utf-8") == compiled_csv(), "run python -m tools.fit"
     assert OPERATORS_FILE.read_text(encoding="utf-8") == operators_csv(), "run python -m tools.fit"

@@ -219,7 +219,6 @@ def test_a_project_of_ones_own_runs_an_operator_from_cpp(installed):
     assert done.stdout == "20x96x72 on emulated: every element right\n"
 
 
-@pytest.mark.slow
 def test_a_design_that_is_not_there_is_one_sentence(installed):
     done = installed("build", "other.toml")
     assert done.returncode == 2

@@ -136,7 +136,7 @@ def test_a_package_s_layout_serves_cmake_and_pkg_config(prefix: Path, other: Pat
     assert found.removeprefix(str(other / "stage")) == f"/usr/{libdir}"
 
 
-@pytest.mark.slow
+@pytest.mark.daily("../lib")
 @pytest.mark.parametrize("libdir", ["/usr/lib", "../lib", "."])
 def test_a_folder_of_libraries_is_below_the_prefix(libdir: str):
     done = scons(SANITIZED, "install", "-n", f"libdir={libdir}", check=False)

@@ -44,7 +44,6 @@ def opened(folder, summing: PlannedDesign, parts: ArrayParts | None) -> BitNet:
     return BitNet.load(folder, products, parts=parts)
 
 
-@pytest.mark.slow
 def test_a_model_computes_the_same_with_designs_for_its_norms_and_gates(folder, summing, designs):
     """Within bfloat16's rounding of them, which turns a code now and then."""
     parts, ids = parts_of(designs, "array"), [3, 1, 4, 1, 5, 9, 2]

@@ -158,7 +158,6 @@ def test_one_list_makes_what_two_make(tmp_path: Path, summing: Any, designs: dic
     assert apart - (entry.npu_us or 0) == pytest.approx(3e-3 * (timing.dispatch_ns - timing.runlist_dispatch_ns))
 
 
-@pytest.mark.slow
 def test_no_cache_goes_to_and_fro(
     tmp_path: Path, summing: Any, designs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ):

@@ -36,7 +36,7 @@ def form():
     return core_form(KIND)
 
 
-@pytest.mark.slow
+@pytest.mark.daily("2-tile1")
 @pytest.mark.parametrize(("rho", "tile"), [(1, (64, 72, 48)), (2, (64, 128, 64))])
 def test_forms_are_near_counts(form, rho, tile):
     m, k, n = tile

@@ -41,10 +41,10 @@ from bdforge.core.codegen.pipeline.dataflow import DataflowOp, named_op
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, function, repeated, set_control, set_register
 from bdforge.core.codegen.pipeline.product import FLOAT_CONF
 
-INTEGERS = 0x318
+_INTEGERS = 0x318
 """Confs: bf16 lane by lane, int16 of which two products make 32 bits."""
 _ONE, _TINY = 127 << 23, 97 << 23  # 1.0, and 2^-30: nothing beside a sum that is not 0
-SAVED = {f"r{16 + i}": f"e{'lh'[i % 2]}{5 + i // 2}" for i in range(6)}
+_SAVED = {f"r{16 + i}": f"e{'lh'[i % 2]}{5 + i // 2}" for i in range(6)}
 """What callers keep, and where it waits: r16 to r21 become masks of results that are 0."""
 _LOW, _HIGH = 16, 17  # VSHUFFLE modes T32_2x16: two vectors' lanes in turn, lower and upper halves of it
 _FREE = {"x": (1, 2, 3), "y": (2, 3, 4, 5), "dm": (0, 1, 2, 3, 4)}
@@ -92,14 +92,14 @@ def _written(wanted: Scaled) -> AssemblyKernel:
 
 def scaled_parts(wanted: Scaled) -> list[FunctionPart]:
     """The three passes, as a function with arguments as `GIVEN`; p7 points at the results then."""
-    floats = to_floats(wanted.tiles, wanted.fields, [*_arguments(wanted), AssemblyOp("mov p1, p7")])
-    restored = [named_op(f"mov {register}, {place}") for register, place in SAVED.items()]
+    floats = _to_floats(wanted.tiles, wanted.fields, [*_arguments(wanted), AssemblyOp("mov p1, p7")])
+    restored = [named_op(f"mov {register}, {place}") for register, place in _SAVED.items()]
     return [floats, _scaled(wanted), _rounded(wanted), repeated("aie2p", [], restored, 1)]
 
 
 def _arguments(wanted: Scaled) -> Iterator[AssemblyOp]:
     """p7 = sums of this part, p6 = scales of its rows."""
-    yield from (AssemblyOp(f"mov {place}, {register}", "kept for the caller") for register, place in SAVED.items())
+    yield from (AssemblyOp(f"mov {place}, {register}", "kept for the caller") for register, place in _SAVED.items())
     yield set_register("r2", 4 * wanted.core_rows)
     yield AssemblyOp("mul r0, r0, r2", "scales of the core's rows")
     yield AssemblyOp("mov p7, p1")
@@ -116,7 +116,7 @@ def _arguments(wanted: Scaled) -> Iterator[AssemblyOp]:
     yield AssemblyOp("padda [p6], m0", "scales of rows")
 
 
-def to_floats(tiles: int, fields: int, setup: list[AssemblyOp]) -> FunctionPart:
+def _to_floats(tiles: int, fields: int, setup: list[AssemblyOp]) -> FunctionPart:
     """A first pass: sums in p1, which `setup` sets, become floats in their places, and those that are 0 2^-30."""
     setup = [*setup, AssemblyOp("mov p2, p1")]
     setup += [*set_control("crRnd", ROUNDINGS["floor"]), *digits_setup(fields)]
@@ -151,7 +151,7 @@ def _scaled(wanted: Scaled) -> FunctionPart:
     ]
     setup += [AssemblyOp("mov p4, p6"), *set_control("crRnd", ROUNDINGS["symmetric_floor"], "cut")]
     setup += [*_walk(0, across, 4 * SIDE, -4 * SIDE * across), *_walk(1, across, 0, 4 * SIDE)]
-    setup += [set_register("r0", FLOAT_CONF), set_register("r4", INTEGERS), set_register("r10", 1)]
+    setup += [set_register("r0", FLOAT_CONF), set_register("r4", _INTEGERS), set_register("r10", 1)]
     setup += [AssemblyOp("vbcst.16 x0, r10"), set_register("r5", _LOW), set_register("r6", _HIGH)]
     setup += [set_register("r13", _ONE), set_register("r14", 0)]
     masks = {"r1": 15, "r2": 0x204081, "r3": BYTES, "r8": 0xFF, "r9": -4, "r10": -16}

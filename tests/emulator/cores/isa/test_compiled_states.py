@@ -114,7 +114,6 @@ def runs(executor, code):
     return found
 
 
-@pytest.mark.slow
 def test_dense_loops_do_the_same(compiled):
     code = assembled(DENSE, "aie2p")
     before, plain = runs(Translated, code), runs(Interpreter, code)

@@ -56,6 +56,7 @@ DEAR = {"n": 100.0, "ns": 100.0, "g": 100.0}
         ("estimate", 0, {**DEAR, "n": 1.5}, {"norm"}, 4),  # 3 ms for 4 of stage one; stage two's 2 are less
         ("estimate", 0, {**DEAR, "n": 1.5, "ns": 3.5}, {"norm and sum"}, 4),  # 7 ms for 8, and nothing to synchronise
         ("estimate", 0, {**DEAR, "g": 8.1}, set(), 0),  # 16.2 ms for product and gates, 16 in all
+        ("estimate", 0, {**DEAR, "g": 8.0}, set(), 0),  # as long as without
         ("estimate", 0, {**DEAR, "g": 7.9}, {"gated"}, 4),
         ("estimate", 0.2, {**DEAR, "n": 1.5}, {"norm"}, 4),  # saves 1 ms, four changes cost 0.8
         ("estimate", 0.3, {**DEAR, "n": 1.5}, set(), 0),

@@ -8,6 +8,7 @@ of different designs costs `switch_ms` each.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import fsum
 
 from bdforge.perf.bounds.array_operators import ArrayOperator, OperatorTime
 from bdforge.perf.bounds.models import SYNCHRONISING, Model
@@ -41,15 +42,15 @@ class StageSplit:
     switch_ms: float = 0.0
 
     def chosen(self, rule: str) -> tuple[Offer, ...]:
-        """Operators by a rule of `RULES`, in order."""
+        """Operators by a rule of `RULES`, in order; none where the work takes as long without."""
         if rule == "cpu":
             return ()
         offered = {work for offer in self.offers for work in offer.work if work[0] >= 0}
 
-        def counted(choice: tuple[Offer, ...]) -> tuple[float, float]:
+        def counted(choice: tuple[Offer, ...]) -> tuple[float, float, int]:
             rest = self.left(choice)
-            left = sum(self.ms[work] for work in offered & rest) if rule == "array" else 0.0
-            return left, self._total_ms(choice, rest)
+            left = fsum(self.ms[work] for work in offered & rest) if rule == "array" else 0.0
+            return left, self._total_ms(choice, rest), len(choice)
 
         return min(_choices(self.offers), key=counted)
 
@@ -64,8 +65,8 @@ class StageSplit:
         return self._total_ms(choice, self.left(choice))
 
     def _total_ms(self, choice: Sequence[Offer], rest: frozenset[Work]) -> float:
-        work = sum(self.ms[work] for work in rest)
-        return work + sum(offer.time.ms for offer in choice) + self.switch_ms * self._changes(choice, rest)
+        times = [*(self.ms[work] for work in rest), *(offer.time.ms for offer in choice)]
+        return fsum(times) + self.switch_ms * self._changes(choice, rest)  # the same in any order
 
     def changes(self, choice: Sequence[Offer]) -> int:
         """How often the array's configuration changes in all layers."""

@@ -26,7 +26,9 @@ extern "C" void attention_values_bf16(const bfloat16 *__restrict p, const bfloat
                 for (unsigned j = 0; j < 2; ++j)
                     aie::store_v(at + (i * dim_tiles + j) * 64, c[i][j].template to_vector<float>());
         }
-    for (unsigned i = 0; i < DIM_M * 8; i += 16)
-        aie::store_v(state->sums[0] + i, aie::load_v<16>(state->next[0] + i));
+    for (unsigned i = 0; i < DIM_M; i += 2) {  // rows of two tiles
+        const auto next = aie::load_v<16>(reinterpret_cast<const int32 *>(state->next + i));
+        aie::store_v(reinterpret_cast<int32 *>(state->sums + i), next);
+    }
     event1();
 }

@@ -1,19 +1,23 @@
 // attention_begin_bf16: a core takes up its next item: which one it is, and its queries (kernels/include/attention.h).
 //
-// Contract. given holds the queries, which are copied to q; o becomes 0, where given may lie; the state that of no key
-// seen.
+// Contract. given holds the queries, from element QUERIES_FROM on, which are copied to q; o becomes 0, where given may
+// lie; the state that of no key seen.
 //   parameters  words: 0 rounds (not read), 1 queries, 2 keys, 3 units
 //   round       from 0; row of the core's stream of keys, column of the core on it
 // A unit is one KV head's pass: COLUMNS items, which share a stream of blocks. Items of a KV head are numbered by block
 // of queries, then by heads of the group, HEADS at a time. Unit u is pass u / KV_HEADS, for KV head u % KV_HEADS; each
-// round takes ROWS units, a stream each, the last and longest ones first. What the last round lacks is filled up with
-// units that others did, a pass that is short of items with its last one; a last block of queries moves back until it
-// ends with them. With KV_SPLITS above 1 the columns of a stream have that many ranges of its blocks instead, of n the
-// ones from n column / KV_SPLITS on, down to a whole one.
+// round takes ROWS units, a stream each, the last and longest ones first; in every other round those of the second pass
+// come before those of the first, so that no stream has the longer ones each time. What the last round lacks is filled
+// up with units that others did, a pass that is short of items with its last one; a last block of queries moves back
+// until it ends with them. With KV_SPLITS above 1 the columns of a stream have that many ranges of its blocks instead,
+// of n the ones from n column / KV_SPLITS on, down to a whole one.
 #include "../include/attention.h"
 
 #if !defined(GROUP) || !defined(KV_HEADS) || !defined(COLUMNS) || !defined(ROWS)
 #error "say -DGROUP (heads to a KV head), -DKV_HEADS, -DROWS and -DCOLUMNS"
+#endif
+#ifndef QUERIES_FROM
+#define QUERIES_FROM 0
 #endif
 
 namespace attention {
@@ -28,6 +32,13 @@ static inline int32 at_most(int32 x, int32 most) { return x > most ? most : x; }
 /// Where the block of queries number `block` begins.
 static inline int32 first_query(int32 block, int32 queries) {
     return at_most(block * item_queries, at_least(queries - item_queries, 0));
+}
+
+/// The unit that a stream takes in a round.
+static inline int32 unit_of(int32 round, int32 stream, int32 units) {
+    const int32 first = at_least(units - (round + 1) * ROWS, 0), of_pass = at_most(KV_HEADS - first % KV_HEADS, ROWS);
+    const int32 place = stream + (round & 1) * of_pass;
+    return at_most(first + place - (place < ROWS ? 0 : ROWS), units - 1);
 }
 
 /// Blocks of keys that a pass gets, or a range of it: from state->block on.
@@ -58,21 +69,20 @@ extern "C" void attention_begin_bf16(const bfloat16 *given, float *o, bfloat16 *
     event0();
     state->queries = parameters[1];
     state->keys = parameters[2];
-    const int32 first = at_least(parameters[3] - (round + 1) * ROWS, 0);
-    take_item(state, at_most(first + row, parameters[3] - 1), column);
+    take_item(state, unit_of(round, row, parameters[3]), column);
     for (unsigned i = 0; i < DIM_M; ++i) {
         state->power[i] = 0;
         state->offset[i] = 1;
     }
     const auto zeros = aie::zeros<int32, 16>();
     const auto begin = aie::broadcast<int32, 16>(float_bits(-1, scale.exponent - 14));
-    for (unsigned i = 0; i < DIM_M * 8; i += 16) {
-        aie::store_v(state->begin[0] + i, begin);
-        aie::store_v(state->sums[0] + i, zeros);
+    for (unsigned i = 0; i < DIM_M; i += 2) {  // rows of two tiles
+        aie::store_v(reinterpret_cast<int32 *>(state->begin + i), begin);
+        aie::store_v(reinterpret_cast<int32 *>(state->sums + i), zeros);
     }
     LOOP_MIN_ITERATIONS(DIM_M * DIM_K / 32)
     for (unsigned i = 0; i < DIM_M * DIM_K; i += 32)
-        aie::store_v(q + i, aie::load_v<32>(given + i));
+        aie::store_v(q + i, aie::load_v<32>(given + QUERIES_FROM + i));
     const auto nothing = aie::zeros<float, 16>();
     LOOP_MIN_ITERATIONS(DIM_M * DIM_K / 16)
     for (unsigned i = 0; i < DIM_M * DIM_K; i += 16)

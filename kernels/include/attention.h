@@ -9,7 +9,8 @@
 //   v  [DIM_K/8][DIM_N/8]  bfloat16: rows are keys, too
 //   s  [DIM_M/8][DIM_N/8]  float32: scores as fixed point, MAGIC + q k^T - M
 //   p  [DIM_M/8][DIM_N/8]  bfloat16: weights 2^(c (q k^T - M)), at most 2^100. The buffer has 9/8 of that, as q's
-//   o  [DIM_M/8][DIM_K/8]  float32: sums of weights times values; its first half is q before an item, y behind it
+//   o  [DIM_M/8][DIM_K/8]  float32: sums of weights times values; behind an item its first half is y, and its second
+//      one may be the next item's q
 // With KV_SPLITS above 1 an item is that many cores', each of which attends to a range of its blocks: sums of one range
 // after the other are added, once they have one M.
 //

@@ -121,7 +121,7 @@ class AttentionPlan(Plan):
             "HEADS": tiling.heads_of_item, "KV_HEADS": tiling.kv_heads, "ROWS": tiling.streams,
             "COLUMNS": tiling.sharing, "KV_SPLITS": tiling.splits, "DIGITS": form.digits,
             "SCORE_SCALE": self.spec.attended.scale, "CAUSAL": int(form.causal), "WINDOW": form.window,
-            "SOFT_CAP": form.soft_cap or 0,
+            "SOFT_CAP": form.soft_cap or 0, "QUERIES_FROM": 0 if tiling.few else tiling.q_elements,
         }  # fmt: skip
         defines = tuple(f"{name}={value!r}" for name, value in facts.items())
         cycles = {SYMBOLS[part]: count for part, count in self._cycles.items()}

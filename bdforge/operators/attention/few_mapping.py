@@ -38,7 +38,6 @@ from bdforge.operators.attention.mapping import (
     STREAMED,
     SYMBOLS,
     AttentionTiling,
-    halves,
     of_blocks,
     of_item,
     own_buffers,
@@ -47,6 +46,7 @@ from bdforge.operators.attention.mapping import (
     to_lines,
     to_tiles,
     told,
+    y_in_o,
 )
 
 Y_CHANNELS = 2, 4
@@ -139,7 +139,7 @@ def _core_tile(
     )
     channels = [Channel("S2MM", 0, k.fill(), "Q and K in"), Channel("S2MM", 1, v.fill(), "V in")]
     if ends:
-        y = Bd(own["o"], halves(tiling), Acquire(sums.done), Release(sums.free))
+        y = Bd(own["o"], y_in_o(tiling), Acquire(sums.done), Release(sums.free))
         channels.append(Channel("MM2S", 0, (y,), "Y out"))
     core = Core((parameters.problems(Loop("rounds", body, "round")),), stack_bytes, link_with)
     tile = Tile.holding(locks, column, FIRST_CORE_ROW, (k, v), channels, core, *own.values(), parameters.buffer)

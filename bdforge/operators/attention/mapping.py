@@ -7,7 +7,7 @@ operands of element-wise operators do: the column's memtile deals tiles to its c
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bd_patterns import Pattern
 from bdforge.design import (
@@ -223,27 +223,27 @@ def _stream(tiling: AttentionTiling, k: Slots, v: Slots) -> tuple[Bd, ...]:
 
 
 def _core_tile(tiling: AttentionTiling, column: int, row: int, stack_bytes: int, link_with: str) -> Tile:
-    """A core: Q comes to where sums of values will stand, and Y leaves from there."""
+    """A core: the next Q comes to where sums of values will stand, while Y leaves from the other half of it."""
     tile = FIRST_CORE_ROW + row
     locks = Locks(f"core_{column}_{tile}")
     k = Slots.of(locks, "k", tiling.block_elements, BF16, "block of K")
     v = Slots.of(locks, "v", tiling.block_elements, BF16, "block of V", count=1)
     own = own_buffers(tiling, locks.tile)
-    o, free, given = own["o"], *locks.pair("o", 1, "Q, then Y")
-    done = locks.one("done", role="Y: data")
-    item = halves(tiling)
-    parameters = told(locks)
+    (q_free, q_full), (y_free, y_full) = (locks.pair(name, 1, name.upper()) for name in "qy")
+    o, parameters = own["o"], told(locks)
     body = (
-        Acquire(given),
+        Acquire(y_free),
+        Acquire(q_full),
         of_item(own, o, parameters, (row, column)),
         *of_blocks(own, k, v, tiling.capped),
         result(own),
-        Release(done),
+        Release(q_free),
+        Release(y_full),
     )
     channels = (
-        Channel("S2MM", 0, (Bd(o, item, Acquire(free), Release(given)),), "Q in"),
+        Channel("S2MM", 0, (Bd(o, q_in_o(tiling), Acquire(q_free), Release(q_full)),), "Q in"),
         Channel("S2MM", 1, in_turn((k.fill(), v.fill() * 2)), "K and V in"),
-        Channel("MM2S", 0, (Bd(o, item, Acquire(done), Release(free)),), "Y out"),
+        Channel("MM2S", 0, (Bd(o, y_in_o(tiling), Acquire(y_full), Release(y_free)),), "Y out"),
     )
     core = Core((parameters.problems(Loop("rounds", body, "round")),), stack_bytes, link_with)
     return Tile.holding(locks, column, tile, (k, v), channels, core, *own.values(), parameters.buffer)
@@ -254,7 +254,7 @@ def own_buffers(tiling: AttentionTiling, tile: str) -> dict[str, Buffer]:
     more, of = _PLANES
     scores = tiling.queries * tiling.keys
     sizes = {
-        "o": (tiling.q_elements, F32, "sums of values; Q at first, Y at last"),
+        "o": (tiling.q_elements, F32, "sums of values; then Y, and the next Q behind it"),
         "q": (tiling.q_elements * more // of, BF16, "Q of the item"),
         "s": (scores, F32, "scores"),
         "p": (scores * more // of, BF16, "weights"),
@@ -267,9 +267,14 @@ def _buffer(tile: str, name: str, elements: int, type_: ElementType, role: str) 
     return Buffer(f"{tile}_{name}", elements, type_.memory, role)
 
 
-def halves(tiling: AttentionTiling) -> Pattern:
-    """An item's Q or Y, bfloat16 in the first half of a buffer of float32."""
+def y_in_o(tiling: AttentionTiling) -> Pattern:
+    """An item's Y, bfloat16 in the first half of a buffer of float32."""
     return Pattern((tiling.q_elements // 2,), (1,))
+
+
+def q_in_o(tiling: AttentionTiling) -> Pattern:
+    """An item's Q, in the second half."""
+    return replace(y_in_o(tiling), offset=tiling.q_elements // 2)
 
 
 def told(locks: Locks) -> Parameters:

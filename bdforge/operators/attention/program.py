@@ -9,7 +9,7 @@ Which item a core has is told by arithmetic on both sides: here, and in kernels/
 from typing import NamedTuple
 
 from bdforge.design import RtpAddresses
-from bdforge.design.sequences import Axis, Builder, Dim, Expr, Program, all_of, any_of, ceildiv, largest, least
+from bdforge.design.sequences import Axis, Builder, Dim, Expr, Program, all_of, any_of, ceildiv, largest, least, select
 from bdforge.design.sequences.sequence_program import ProgramBd
 from bdforge.operators.attention.mapping import KEYS, QUERIES, ROUNDS, UNITS, AttentionTiling
 from bdforge.operators.specs import LARGEST_SIZE
@@ -25,6 +25,13 @@ class Pass(NamedTuple):
     head: Expr
     first: Expr
     last: Expr
+
+
+class Dealt(NamedTuple):
+    """What streams take up in a round; the first `alike` passes follow each other, of KV heads side by side."""
+
+    passes: list[Pass]
+    alike: Expr
 
 
 class Blocks(NamedTuple):
@@ -92,24 +99,33 @@ class AttentionProgram:
         self.build.operand(name, argument, way, "bf16", 16, axes, dims, staged=staged, parallel=name == "Q")
 
     def round(self, number: Expr) -> None:
-        """A pass for each stream: the longest ones first, those of a round from the shortest on."""
-        streams = self.tiling.streams
-        first = largest(self.units - (number + 1) * streams, 0)
-        passes = [self.taken(least(first + stream, self.units - 1)) for stream in range(streams)]
+        """A pass for each stream: the longest ones first."""
+        dealt = self.dealt(number)
         if self.tiling.few:
-            self.own_streams(passes, number)
+            self.own_streams(dealt.passes, number)
         else:
-            self.rows_of_streams(passes)
+            self.rows_of_streams(dealt)
             self.tell(number, self.cores)
         for first, columns in self.ending():
             for column in range(first, first + columns):
-                self.build.task("S2MM", 0, column, *self.results(passes, column), token=True)
+                self.build.task("S2MM", 0, column, *self.results(dealt, column), token=True)
 
-    def results(self, passes: list[Pass], column: int) -> list[ProgramBd | None]:
+    def dealt(self, number: Expr) -> Dealt:
+        """A round's passes: those of one and the rest are of two lengths, so in every other round the rest comes first,
+        and each stream has as much to do in the end."""
+        streams, kv_heads = self.tiling.streams, self.tiling.kv_heads
+        first = largest(self.units - (number + 1) * streams, 0)
+        of_one = least(kv_heads - first % kv_heads, streams)
+        turned = number % 2 * of_one % streams
+        places = [first + (turned + stream) % streams for stream in range(streams)]
+        passes = [self.taken(least(place, self.units - 1)) for place in places]
+        return Dealt(passes, select(turned > 0, streams - of_one, of_one))
+
+    def results(self, dealt: Dealt, column: int) -> list[ProgramBd | None]:
         """Y of a column's cores."""
         if self.tiling.few:
-            return self.lines_of(Y, passes[self.tiling.place_of(column)[0]])
-        return self.items_of(Y, passes, column)
+            return self.lines_of(Y, dealt.passes[self.tiling.place_of(column)[0]])
+        return self.items_of(Y, dealt, column)
 
     def ending(self) -> list[tuple[int, int]]:
         """Columns by which Y leaves: the first one of each run of them, and how many there are."""
@@ -118,11 +134,11 @@ class AttentionProgram:
             return [(0, tiling.columns)]
         return [(column, 1) for column in range(tiling.columns) if tiling.ends(column)]
 
-    def rows_of_streams(self, passes: list[Pass]) -> None:
+    def rows_of_streams(self, dealt: Dealt) -> None:
         """Q to all cores, K and V to each row of them by two columns."""
         for column in range(self.tiling.columns):
-            self.build.task("MM2S", 0, column, *self.items_of(Q, passes, column))
-        for row, taken in enumerate(passes):
+            self.build.task("MM2S", 0, column, *self.items_of(Q, dealt, column))
+        for row, taken in enumerate(dealt.passes):
             column = self.tiling.stream_column(row)
             blocks = self.range_of(taken)
             for argument in (K, V):
@@ -169,17 +185,18 @@ class AttentionProgram:
             bds.append(self.build.bd(argument, first + (whole - 1) * line, (left * tiling.head_dim,), (1,)))
         return bds
 
-    def items_of(self, argument: int, passes: list[Pass], column: int) -> list[ProgramBd | None]:
+    def items_of(self, argument: int, dealt: Dealt, column: int) -> list[ProgramBd | None]:
         """Items of a column's cores, row after row; those of one pass, a KV head apart, in one BD."""
-        tiling = self.tiling
+        tiling, passes = self.tiling, dealt.passes
         rows = len(passes)
         if tiling.kv_heads < rows:
             return [self.items_bd(argument, taken, column, 1) for taken in passes]
-        same = least(tiling.kv_heads - passes[0].head, rows)
-        last = self.items_bd(
-            argument, passes[-1]._replace(head=self.build.constant(0)), column, rows - same, same < rows
-        )
-        return [self.items_bd(argument, passes[0], column, same), None if tiling.kv_heads % rows == 0 else last]
+        last, others = passes[-1], rows - dealt.alike
+        behind = self.items_bd(argument, last._replace(head=last.head - others + 1), column, others, others > 0)
+        return [
+            self.items_bd(argument, passes[0], column, dealt.alike),
+            None if tiling.kv_heads % rows == 0 else behind,
+        ]
 
     def items_bd(self, argument: int, taken: Pass, column: int, heads: Expr | int, when: Expr | int = 1):
         """Items of `heads` KV heads at a column, from a pass on."""

@@ -1,6 +1,8 @@
 """Attention on the emulated array with its compiled kernels: any queries and keys, whatever the schedule."""
 
+from collections import Counter
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -119,6 +121,7 @@ MACHINE_CODE = {
     "split": (4, 70),
     "split, window": (2, 50),
     "split in rounds": (17, 40),
+    "whole": (33, 50),
 }
 
 
@@ -167,6 +170,21 @@ def test_late_large_scores_move_what_weights_are_relative_to(name):
     expected = design.plan.reference(inputs)["Y"]
     assert (abs(found.astype(float) - expected.values) <= expected.bound).all()
     assert (abs(found[30:] - inputs["V"][30].repeat(design.plan.tiling.group, axis=0)) <= 0.02).all()
+
+
+@pytest.mark.parametrize(("kv_heads", "tokens", "blocks"), [(5, 1024, 340), (5, 512, 90), (8, 1024, 544), (2, 512, 36)])
+def test_rows_of_cores_have_equally_many_blocks(kv_heads, tokens, blocks):
+    """Passes of 64 queries, four to a row and round at most: of 1,024 tokens 2 + 4 ... + 32 blocks for each KV head."""
+    spec = {"kind": "attention", "heads": 4 * kv_heads, "kv_heads": kv_heads, "head_dim": 128}
+    spec |= {"problems": [{"queries": tokens, "keys": tokens}]}
+    design = plan(spec_from(spec, "rows"), device_named("strix_halo"))
+    sequence = design.sequence(design.problems[0])
+    brought = Counter[int]()
+    for task in sequence.tasks():
+        brought[task.column] += sum(prod(bd.pattern.sizes) for bd in task.bds if bd.argument == 1)
+    assert {column: size // (32 * 128) for column, size in brought.items() if size} == dict.fromkeys(
+        (0, 2, 4, 6), blocks
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from bdforge.core.codegen.kernels.attention.head import (
     VECTOR,
     Head,
     Ops,
+    chosen,
     divided,
     least,
     most,
@@ -48,9 +49,7 @@ def _item(head: Head) -> Ops:
     for register, place in (("r8", 4), ("r9", 8), ("r3", 12)):
         yield AssemblyOp(f"lda {register}, [p4, #{place}]")
     yield from (AssemblyOp(f"st r8, [p3, #{QUERIES}]"), AssemblyOp(f"st r9, [p3, #{KEYS}]"))
-    yield from (set_register("r12", 0), *with_constant("add", "r0", "r0", 1), *with_constant("mul", "r0", "r0", rows))
-    yield from (op("sub", "r0", "r3", "r0"), *most("r0", "r0", "r12"), op("add", "r0", "r0", "r1"))
-    yield from (*with_constant("add", "r3", "r3", -1), *least("r0", "r0", "r3"))
+    yield from (set_register("r12", 0), *_unit(kv_heads, rows))
     yield from (*divided("r13", "r0", kv_heads, _SPARE), *with_constant("mul", "r13", "r13", columns))
     yield from (
         *with_constant("add", "r14", "r8", head.item_queries - 1),
@@ -74,6 +73,19 @@ def _item(head: Head) -> Ops:
     yield from _first_query(head, "r0", "r13")
     for register, place in (("r15", BLOCKS), ("r9", BLOCK), ("r0", POSITION)):
         yield AssemblyOp(f"st {register}, [p3, #{place}]")
+
+
+def _unit(kv_heads: int, rows: int) -> Ops:
+    """r0 = the unit that stream r1 of `rows` takes in round r0, of r3 units, as `unit_of` of the C++ kernel has it."""
+    yield from (*with_constant("and", "r7", "r0", 1), *with_constant("add", "r0", "r0", 1))
+    yield from (*with_constant("mul", "r0", "r0", rows), op("sub", "r0", "r3", "r0"), *most("r0", "r0", "r12"))
+    if rows > 1:
+        yield from (*divided("r13", "r0", kv_heads, _SPARE), *with_constant("mul", "r13", "r13", kv_heads))
+        yield from (op("sub", "r13", "r13", "r0"), *with_constant("add", "r13", "r13", kv_heads))
+        yield from (set_register("r14", rows), *least("r13", "r13", "r14"), op("mul", "r13", "r13", "r7"))
+        yield from (op("add", "r1", "r1", "r13"), op("sub", "r13", "r1", "r14"))
+        yield from chosen("r1", "lt", ("r1", "r14"), "r1", "r13")
+    yield from (op("add", "r0", "r0", "r1"), *with_constant("add", "r3", "r3", -1), *least("r0", "r0", "r3"))
 
 
 def _range(head: Head) -> Ops:
@@ -112,7 +124,8 @@ def _digits(head: Head) -> FunctionPart:
     loops = (rows, 2 * line), (head.dim_tiles, 128)
     (after,) = made.walks([PointerWalk("p0", (0, 64, line, line + 64), loops)])
     setup = [
-        *pointer("p5", "p2", head.digits * head.queries * head.dim), set_register("r0", BLOCK_CONF),
+        *pointer("p5", "p2", head.digits * head.queries * head.dim), *pointer("p0", "p0", 2 * head.queries_from),
+        set_register("r0", BLOCK_CONF),
         *set_control("crRnd", ROUNDINGS["conv_even"]), *minus_identity(),
         *(set_register(register, value) for register, value in made.constants.items()),
     ]  # fmt: skip

@@ -25,7 +25,7 @@ Ops = Iterator[AssemblyOp]
 @dataclass(frozen=True)
 class Head:
     """Lines of queries and keys of a core's tile, dimensions, what scores are multiplied by, heads side by side; digits
-    of each operand; ranges of a KV head's keys.
+    of each operand; ranges of a KV head's keys; and elements that stand before queries where these are given.
     """
 
     queries: int
@@ -39,6 +39,7 @@ class Head:
     heads: int = 1
     digits: int = 2
     splits: int = 1
+    queries_from: int = 0
 
     @classmethod
     def of(cls, name: str, generation: str, options: Options) -> "Head":
@@ -63,7 +64,8 @@ class Head:
         if splits > 1 and columns > 1:
             raise CodegenError(f"{name}: KV_SPLITS={splits} have one item in common, COLUMNS={columns} must be 1")
         shares = group // heads, kv_heads, rows, columns
-        return cls(queries, keys, dim, scale, causal, window, cap, shares, heads, digits, splits)
+        before = options.number("QUERIES_FROM", 0)
+        return cls(queries, keys, dim, scale, causal, window, cap, shares, heads, digits, splits, before)
 
     @property
     def item_queries(self) -> int:

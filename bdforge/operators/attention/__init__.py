@@ -15,10 +15,12 @@ from bdforge.design.sequences import PlannedSequence, Program
 from bdforge.design.sequences.interpret import StartedTask
 from bdforge.devices import AIE2P, Device
 from bdforge.devices.limits import CORE
+from bdforge.operators.attention.core_memory import BLOCKS, HAS_MASK, HEADER
 from bdforge.operators.attention.few_mapping import map_few
-from bdforge.operators.attention.mapping import BLOCKS, HAS_MASK, HEADER, SYMBOLS, AttentionTiling, map_attention
+from bdforge.operators.attention.mapping import map_attention
 from bdforge.operators.attention.program import AXES, AttentionProgram, K, Q
 from bdforge.operators.attention.reference import Attended
+from bdforge.operators.attention.tiling import SYMBOLS, AttentionTiling
 from bdforge.operators.operator_api import Cost, Expected, Kernels, Operator, Plan
 from bdforge.operators.specs import (
     STACK_BYTES,

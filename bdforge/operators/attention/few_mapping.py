@@ -32,22 +32,18 @@ from bdforge.design import (
 )
 from bdforge.design.core_code import Statement
 from bdforge.devices import FIRST_CORE_ROW
+from bdforge.operators.attention.core_memory import BF16, HAS_MOVED, own_buffers, y_in_o
 from bdforge.operators.attention.mapping import (
-    BF16,
-    HAS_MOVED,
     STREAMED,
-    SYMBOLS,
-    AttentionTiling,
     of_blocks,
     of_item,
-    own_buffers,
     result,
     taken,
     to_lines,
     to_tiles,
     told,
-    y_in_o,
 )
+from bdforge.operators.attention.tiling import SYMBOLS, AttentionTiling
 
 Y_CHANNELS = 2, 4
 """Of a memtile, from the core and to DRAM; K and V have 0 and 1 both ways."""

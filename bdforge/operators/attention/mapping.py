@@ -7,7 +7,6 @@ operands of element-wise operators do: the column's memtile deals tiles to its c
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 
 from bd_patterns import Pattern
 from bdforge.design import (
@@ -35,104 +34,24 @@ from bdforge.design import (
 )
 from bdforge.design.core_code import Statement
 from bdforge.devices import FIRST_CORE_ROW
-from bdforge.devices.types import TYPES, ElementType
+from bdforge.operators.attention.core_memory import (
+    BF16,
+    BLOCKS,
+    HAS_MASK,
+    HAS_MOVED,
+    across,
+    own_buffers,
+    q_in_o,
+    y_in_o,
+)
+from bdforge.operators.attention.tiling import SYMBOLS, AttentionTiling
 
-BF16, F32 = TYPES["bf16"], TYPES["f32"]
-_JOINING = "meet", "align", "join"
-PARTS = ("begin", "scores", "cap", "mask", "weights", "rescale", "values", *_JOINING, "end")
-"""Of a core's work, each a kernel; `cap` where scores have one, `meet`, `align` and `join` where keys are split."""
-SYMBOLS = {part: f"attention_{part}_bf16" for part in PARTS}
 ROUNDS, QUERIES, KEYS, UNITS = range(4)
 """Run-time parameters: rounds of items; sizes of the problem; passes of all KV heads."""
 DEAL_CHANNELS, STREAM_CHANNEL, JOIN_CHANNEL = (0, 2, 3, 5), 1, 4
 """MM2S channels of a memtile: Q to each core row, K and V along a row, Y. S2MM: Q = 0, K or V = 1, from 2 on Y.
 Channels of even numbers share 24 BDs: eight each of Q and Y, and two for each store of the others."""
 STREAMED = 4  # blocks of K or V in a memtile
-BLOCKS, HAS_MASK, HAS_MOVED, HEADER, _ROW_WORDS = 0, 7, 8, 16, 34
-"""Words of the state that kernels keep, its first ones, and those of a query (State in kernels/include/attention.h)."""
-_PLANES = (9, 8)  # buffers of digits have so much more room, for their exponents
-
-
-@dataclass(frozen=True, slots=True)
-class AttentionTiling:
-    """Heads, the tile of a core (`queries` x `keys`), and cores in use: two columns or more for each row.
-
-    For `few` queries a tile's lines are those of all query heads that share a KV head, and cores, one of each column,
-    have keys and values of their own: those of a KV head are `splits` ranges, for as many columns side by side.
-    """
-
-    heads: int
-    kv_heads: int
-    head_dim: int
-    queries: int
-    keys: int
-    rows: int
-    columns: int
-    capped: bool = False
-    few: bool = False
-    splits: int = 1
-
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        """Of the kernels that cores call."""
-        without = {*(() if self.capped else ("cap",)), *(() if self.splits > 1 else _JOINING)}
-        return tuple(SYMBOLS[part] for part in PARTS if part not in without)
-
-    @property
-    def group(self) -> int:
-        """Query heads that share a KV head."""
-        return self.heads // self.kv_heads
-
-    @property
-    def heads_of_item(self) -> int:
-        """Query heads whose lines lie side by side in a tile."""
-        return self.group if self.few else 1
-
-    @property
-    def item_queries(self) -> int:
-        """Queries of an item; what its tile has beside their lines is as the last of them."""
-        return self.queries // self.heads_of_item
-
-    @property
-    def streams(self) -> int:
-        """KV heads that are under way at a time: one to a row of cores, or to the columns that split its keys."""
-        return self.columns // self.splits if self.few else self.rows
-
-    @property
-    def readers(self) -> int:
-        """Runs of blocks under way at a time: each goes by a row of cores, or by a core."""
-        return self.streams * self.splits
-
-    @property
-    def sharing(self) -> int:
-        """Items that have a stream in common: of the cores along a row, or one."""
-        return 1 if self.few else self.columns
-
-    def stream_column(self, stream: int) -> int:
-        """The column by which a stream's first K comes; V comes by the next one, or by the same for few queries."""
-        return stream * self.columns // self.streams
-
-    def place_of(self, column: int) -> tuple[int, int]:
-        """Of few queries' core in a column its stream, and which range of the keys it has."""
-        return divmod(column, self.splits)
-
-    def joins(self, column: int) -> bool:
-        """Whether few queries' core in a column adds the result of the one to the west to its own."""
-        return column % self.splits > 0
-
-    def ends(self, column: int) -> bool:
-        """Whether few queries' core in a column has the result of all ranges."""
-        return (column + 1) % self.splits == 0
-
-    @property
-    def q_elements(self) -> int:
-        """Of an item's Q, and of its Y."""
-        return self.queries * self.head_dim
-
-    @property
-    def block_elements(self) -> int:
-        """Of a block of K, and of V."""
-        return self.keys * self.head_dim
 
 
 def map_attention(name: str, device: str, tiling: AttentionTiling, stack_bytes: int, comment: str) -> Design:
@@ -228,9 +147,9 @@ def _core_tile(tiling: AttentionTiling, column: int, row: int, stack_bytes: int,
     locks = Locks(f"core_{column}_{tile}")
     k = Slots.of(locks, "k", tiling.block_elements, BF16, "block of K")
     v = Slots.of(locks, "v", tiling.block_elements, BF16, "block of V", count=1)
-    own = own_buffers(tiling, locks.tile)
+    own, parameters = across(own_buffers(tiling, locks.tile), told(locks), stack_bytes, (*k.buffers, *v.buffers))
+    o = own["o"]
     (q_free, q_full), (y_free, y_full) = (locks.pair(name, 1, name.upper()) for name in "qy")
-    o, parameters = own["o"], told(locks)
     body = (
         Acquire(y_free),
         Acquire(q_full),
@@ -247,34 +166,6 @@ def _core_tile(tiling: AttentionTiling, column: int, row: int, stack_bytes: int,
     )
     core = Core((parameters.problems(Loop("rounds", body, "round")),), stack_bytes, link_with)
     return Tile.holding(locks, column, tile, (k, v), channels, core, *own.values(), parameters.buffer)
-
-
-def own_buffers(tiling: AttentionTiling, tile: str) -> dict[str, Buffer]:
-    """Buffers that no DMA fills in turn."""
-    more, of = _PLANES
-    scores = tiling.queries * tiling.keys
-    sizes = {
-        "o": (tiling.q_elements, F32, "sums of values; then Y, and the next Q behind it"),
-        "q": (tiling.q_elements * more // of, BF16, "Q of the item"),
-        "s": (scores, F32, "scores"),
-        "p": (scores * more // of, BF16, "weights"),
-        "state": (HEADER + _ROW_WORDS * tiling.queries, TYPES["int32"], "state of the item"),
-    }
-    return {name: _buffer(tile, name, *facts) for name, facts in sizes.items()}
-
-
-def _buffer(tile: str, name: str, elements: int, type_: ElementType, role: str) -> Buffer:
-    return Buffer(f"{tile}_{name}", elements, type_.memory, role)
-
-
-def y_in_o(tiling: AttentionTiling) -> Pattern:
-    """An item's Y, bfloat16 in the first half of a buffer of float32."""
-    return Pattern((tiling.q_elements // 2,), (1,))
-
-
-def q_in_o(tiling: AttentionTiling) -> Pattern:
-    """An item's Q, in the second half."""
-    return replace(y_in_o(tiling), offset=tiling.q_elements // 2)
 
 
 def told(locks: Locks) -> Parameters:
@@ -299,7 +190,7 @@ def result(own: dict[str, Buffer]) -> Call:
 
 def _block(own: dict[str, Buffer], k: Slots, v: Slots, capped: bool) -> tuple[Statement, ...]:
     """A block of keys; what only some need is done as often as the state says, once or not at all."""
-    o, q, s, p, state = own.values()
+    p, state, q, s, o = own.values()
     weights = Call(SYMBOLS["weights"], (s, p, state))
     return (
         *taken(k, lambda keys: Call(SYMBOLS["scores"], (q, keys, s, state)), "turn"),

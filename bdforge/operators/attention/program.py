@@ -11,7 +11,8 @@ from typing import NamedTuple
 from bdforge.design import RtpAddresses
 from bdforge.design.sequences import Axis, Builder, Dim, Expr, Program, all_of, any_of, ceildiv, largest, least, select
 from bdforge.design.sequences.sequence_program import ProgramBd
-from bdforge.operators.attention.mapping import KEYS, QUERIES, ROUNDS, UNITS, AttentionTiling
+from bdforge.operators.attention.mapping import KEYS, QUERIES, ROUNDS, UNITS
+from bdforge.operators.attention.tiling import AttentionTiling
 from bdforge.operators.specs import LARGEST_SIZE
 
 AXES = ("queries", "keys")

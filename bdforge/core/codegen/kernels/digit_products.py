@@ -64,7 +64,7 @@ class DigitProduct:
     """Sums of `rows` x `columns` pairs of tiles, `steps` deep: rows in planes at p0, columns at p1, `turned` or not.
 
     Sums begin with what lies at p6, by these loops, and go to p2 by those; there `added` is the register of a number
-    times the identity that is added to them, if any.
+    times the identity that is added to them, if any. Blocks follow each other along rows, or `down` columns.
     """
 
     rows: int
@@ -75,9 +75,10 @@ class DigitProduct:
     sums: tuple[tuple[int, int], Loops]
     added: str = ""
     digits: int = 2
+    down: bool = False
 
     def part(self, setup: list[AssemblyOp]) -> FunctionPart:
-        """All blocks, rows after rows; `setup` gives pointers, and what is added."""
+        """All blocks; `setup` gives pointers, and what is added."""
         made = Steppers(AIE2P.small, AIE2P.access)
         walks = made.walks(list(self._walks))
         names = ("rows", "exponents", "columns", "begin", "sums")
@@ -108,14 +109,17 @@ class DigitProduct:
     def _walks(self) -> Iterator[PointerWalk]:
         count, pair = 2 * self.digits * self.steps, self.steps * 2 * TILE
         rows, columns = self.rows, self.columns
-        yield _walk("p0", [TILE * i for i in range(count)], ((rows, count * TILE), (columns, 0)))
-        words = tuple(4 * i for i in range(2 * count))
-        yield PointerWalk("p4", words, ((rows, count * EXPONENTS), (columns, 0)), access=4)
+        yield self._walk("p0", [TILE * i for i in range(count)], ((rows, count * TILE), (columns, 0)))
+        words = [4 * i for i in range(2 * count)]
+        yield self._walk("p4", words, ((rows, count * EXPONENTS), (columns, 0)), access=4)
         places = [c * pair + i * 2 * TILE + h * TILE for i in range(self.steps) for c in (0, 1) for h in (0, 1)]
-        yield _walk("p1", places, ((rows, 0), (columns, 2 * pair)))
+        yield self._walk("p1", places, ((rows, 0), (columns, 2 * pair)))
         for pointer, (apart, loops) in (("p6", self.begin), ("p2", self.sums)):
             tiles = [i * apart[0] + j * apart[1] for i in (0, 1) for j in (0, 1)]
-            yield _walk(pointer, [at + TILE * q for at in tiles for q in range(4)], loops)
+            yield self._walk(pointer, [at + TILE * q for at in tiles for q in range(4)], loops)
+
+    def _walk(self, pointer: str, offsets: list[int], loops: Loops, access: int = 0) -> PointerWalk:
+        return PointerWalk(pointer, tuple(offsets), loops[::-1] if self.down else loops, access=access)
 
     def _begin(self, after: list[str]) -> Iterator[DataflowOp]:
         for number in range(16):
@@ -232,10 +236,6 @@ _TURNED = _Cycles(
     15, 20, ((13, 15, 14, 16), (17, 19, 18, 20), (21, 25, 23, 26)), (2, 6, 12, 15), (3, 4, 5, 7, 11, 13, 14, 16),
     (-14, -12, -11, -10), (-3, -4, -2, -1),
 )  # fmt: skip
-
-
-def _walk(pointer: str, offsets: list[int], loops: tuple[tuple[int, int], ...]) -> PointerWalk:
-    return PointerWalk(pointer, tuple(offsets), tuple(loops))
 
 
 def access(register: str, pointer: str, after: str) -> str:

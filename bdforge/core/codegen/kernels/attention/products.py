@@ -71,11 +71,15 @@ def _taken(head: Head) -> Ops:
 
 
 def values(head: Head) -> Parts:
-    """o += p v, and the sums that weights made; p0 = p, p1 = v, p2 = o, p3 = state."""
+    """o += p v, and the sums that weights made; p0 = p, p1 = v, p2 = o, p3 = state.
+
+    Blocks of o are of its upper and its lower rows in turn, whose halves of the buffer may stand in two banks.
+    """
     rows, columns = head.row_tiles // 2, head.dim_tiles // 2
     apart = head.dim_tiles * TILE_FLOATS, TILE_FLOATS
     loops = (rows, 2 * apart[0]), (columns, 2 * apart[1])
-    product = DigitProduct(rows, columns, head.key_tiles, True, (apart, loops), (apart, loops), digits=head.digits)
+    sums = apart, loops
+    product = DigitProduct(rows, columns, head.key_tiles, True, sums, sums, digits=head.digits, down=True)
     yield product.part([*_even(), *pointer("p4", "p0", product.planes_bytes), AssemblyOp("mov p6, p2")])
     setup = [*pointer("p4", "p3", head.state("next")), *pointer("p5", "p3", head.state("sums"))]
     ops = [named_op(f"vldb x{{x}}, [p4], #{VECTOR}", "next"), named_op(f"vst x{{x}}, [p5], #{VECTOR}", "sums")]

@@ -23,20 +23,19 @@ _SHOWN = 3
 
 
 @lru_cache(maxsize=256)
-def verdict(generation: str, code: bytes, whole: bool = True) -> HazardVerdict:
-    """What the checker says of compiled code from address 0 on, without the zeros behind it, which are NOPs.
+def verdict(generation: str, code: bytes) -> HazardVerdict:
+    """What the checker says of compiled code that starts at address 0, and of what that leads to.
 
-    Of many errors it has the first and their number. Without `whole` it is of what starts at address 0 and what that
-    leads to: behind it the end of another program may stand.
+    Behind it the end of another program may stand, in a composition's image, too. Of many errors it has the first and
+    their number.
     """
     code = code[: len(code.rstrip(b"\0")) + PROGRAM_LINE_BYTES]  # the last bundle may end in zeros, too
-    part = "" if whole else ", reached"
-    digest = hashlib.sha256(f"{generation}{part}".encode() + code).hexdigest()
+    digest = hashlib.sha256(f"{generation}, reached".encode() + code).hexdigest()
     place = folder() / "hazards" / _checker() / f"{digest}.json"
     known = _read(place)
     if known is None:
         program = CoreProgram("", (CoreSegment(0, code),))
-        known = _short(HazardVerdict.of(check_program(program, generation, whole=whole)))
+        known = _short(HazardVerdict.of(check_program(program, generation, whole=False)))
         _write(place, known)
     return known
 

@@ -31,7 +31,6 @@ class ProgramMemories:
     def __init__(self, array: Array, names: Mapping[tuple[int, int], tuple[dict[int, str], str]] | None = None) -> None:
         self._array, self._names = array, names or {}
         self._judged: set[bytes] = set()
-        self._reset_ones: set[tuple[int, int]] = set()  # cores in whose memory may be more than their program
 
     def fill(self, place: tuple[int, int], start: int, data: bytes) -> None:
         _code(self._array.tile(*place))[start : start + len(data)] = data
@@ -41,18 +40,18 @@ class ProgramMemories:
         array, core, code = self._array, self._array.core(*place), bytes(_code(self._array.tile(*place)))
         generation = array.device.generation.name.lower()
         names, file = self._names.get(place, ({}, "program memory"))
-        self._judge(core.name, file, generation, code, place not in self._reset_ones)
+        self._judge(core.name, file, generation, code)
         library()  # compiled now where it is missing: hosts give a run seconds
         array.runs_machine_code = True
         core.take(MachineCode(load(generation), code, names, file))
         array.scheduler.wake(core)
 
-    def _judge(self, core: str, file: str, generation: str, code: bytes, whole: bool) -> None:
+    def _judge(self, core: str, file: str, generation: str, code: bytes) -> None:
         """Tell once of each program what the checker finds."""
         if code in self._judged:
             return
         self._judged.add(code)
-        found = verdict(generation, code, whole)
+        found = verdict(generation, code)
         for hazard in (*found.errors, *([found.unusual] if found.unusual else [])):
             self._array.strictness.caution("machine-code", f"{core}, {file}: {hazard}")
 
@@ -96,7 +95,6 @@ class ProgramMemories:
 
     def _reset(self, core: EmulatedCore) -> None:
         self._tell_reset(core)
-        self._reset_ones.add(core.place)
         core.program = core.steps = None
         for tile in self._array.tiles.values():
             for lock in tile.locks:

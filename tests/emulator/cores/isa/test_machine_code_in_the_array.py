@@ -209,6 +209,13 @@ def test_hazards_of_a_program_are_warned_of(write_elf):
     assert run_small(write_elf, source, permissive=["machine-code"]).warnings == ()
 
 
+def test_what_a_program_does_not_reach_is_not_its_own(write_elf):
+    """Such as the end of another one in a composition's image, here a jump into a bundle."""
+    jump = "j #8\n" + "nop\n" * 5
+    assert "[machine-code]" in run_small(write_elf, f"done\n{jump}").warnings[0]
+    assert run_small(write_elf, "done\n.p2align 4\nend: j #end\n" + "nop\n" * 5 + jump).warnings == ()
+
+
 FLOATS = """movxm r0, #0x3f800000
 movxm r3, #0x0000003c
 vbcst.32 x0, r0

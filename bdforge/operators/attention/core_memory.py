@@ -30,13 +30,14 @@ def own_buffers(tiling: AttentionTiling, tile: str) -> dict[str, Buffer]:
     return {name: _buffer(tile, name, *facts) for name, facts in sizes.items()}
 
 
-def across(
+def across_banks(
     own: dict[str, Buffer], parameters: Parameters, stack_bytes: int, blocks: Iterable[Buffer]
 ) -> tuple[dict[str, Buffer], Parameters]:
     """Buffers with addresses: o has a border of banks in its middle, the others lie below it. As they are where that
     leaves no room for `blocks` behind it.
 
-    Sums of values are of one half and of the other in turn: so loads of them don't meet the stores of those before.
+    `values` goes from one half to the other with each block of 32 queries, so that its loads of sums don't meet the
+    stores of the block before; of 16 queries a block has rows of both.
     """
     limits, half, addresses, at = AIE2P.limits(TileKind.CORE), own["o"].bytes // 2, {}, aligned(stack_bytes)
     for buffer in (*own.values(), parameters.buffer):

@@ -39,7 +39,7 @@ from bdforge.operators.attention.core_memory import (
     BLOCKS,
     HAS_MASK,
     HAS_MOVED,
-    across,
+    across_banks,
     own_buffers,
     q_in_o,
     y_in_o,
@@ -147,7 +147,7 @@ def _core_tile(tiling: AttentionTiling, column: int, row: int, stack_bytes: int,
     locks = Locks(f"core_{column}_{tile}")
     k = Slots.of(locks, "k", tiling.block_elements, BF16, "block of K")
     v = Slots.of(locks, "v", tiling.block_elements, BF16, "block of V", count=1)
-    own, parameters = across(own_buffers(tiling, locks.tile), told(locks), stack_bytes, (*k.buffers, *v.buffers))
+    own, parameters = across_banks(own_buffers(tiling, locks.tile), told(locks), stack_bytes, (*k.buffers, *v.buffers))
     o = own["o"]
     (q_free, q_full), (y_free, y_full) = (locks.pair(name, 1, name.upper()) for name in "qy")
     body = (

@@ -73,7 +73,8 @@ def _taken(head: Head) -> Ops:
 def values(head: Head) -> Parts:
     """o += p v, and the sums that weights made; p0 = p, p1 = v, p2 = o, p3 = state.
 
-    Blocks of o are of its upper and its lower rows in turn, whose halves of the buffer may stand in two banks.
+    Blocks go down o's columns: of 32 queries they are of its upper and of its lower half in turn, which may stand in
+    two banks.
     """
     rows, columns = head.row_tiles // 2, head.dim_tiles // 2
     apart = head.dim_tiles * TILE_FLOATS, TILE_FLOATS

@@ -1,8 +1,7 @@
-// attention_begin_bf16: a core takes up its next item: which one it is, and its queries (kernels/include/attention.h).
+// attention_begin_bf16: a core takes up its next item: which one it is (kernels/include/attention.h).
 //
-// Contract. given holds the queries, from element QUERIES_FROM on, which are copied to q; o becomes 0, where given may
-// lie; the state that of no key seen.
-//   parameters  words: 0 rounds (not read), 1 queries, 2 keys, 3 units
+// Contract. The state becomes that of no key seen; the item's queries are not needed yet.
+//   parameters  words: 0 rounds (not read), 1 queries, 2 keys
 //   round       from 0; row of the core's stream of keys, column of the core on it
 // A unit is one KV head's pass: COLUMNS items, which share a stream of blocks. Items of a KV head are numbered by block
 // of queries, then by heads of the group, HEADS at a time. Unit u is pass u / KV_HEADS, for KV head u % KV_HEADS; each
@@ -15,9 +14,6 @@
 
 #if !defined(GROUP) || !defined(KV_HEADS) || !defined(COLUMNS) || !defined(ROWS)
 #error "say -DGROUP (heads to a KV head), -DKV_HEADS, -DROWS and -DCOLUMNS"
-#endif
-#ifndef QUERIES_FROM
-#define QUERIES_FROM 0
 #endif
 
 namespace attention {
@@ -34,8 +30,12 @@ static inline int32 first_query(int32 block, int32 queries) {
     return at_most(block * item_queries, at_least(queries - item_queries, 0));
 }
 
+/// Items of a KV head.
+static inline int32 items_of(int32 queries) { return (queries + item_queries - 1) / item_queries * items_aside; }
+
 /// The unit that a stream takes in a round.
-static inline int32 unit_of(int32 round, int32 stream, int32 units) {
+static inline int32 unit_of(int32 round, int32 stream, int32 queries) {
+    const int32 units = (items_of(queries) + COLUMNS - 1) / COLUMNS * KV_HEADS;
     const int32 first = at_least(units - (round + 1) * ROWS, 0), of_pass = at_most(KV_HEADS - first % KV_HEADS, ROWS);
     const int32 place = stream + (round & 1) * of_pass;
     return at_most(first + place - (place < ROWS ? 0 : ROWS), units - 1);
@@ -44,8 +44,7 @@ static inline int32 unit_of(int32 round, int32 stream, int32 units) {
 /// Blocks of keys that a pass gets, or a range of it: from state->block on.
 static inline void take_item(State *state, int32 unit, int32 column) {
     const int32 queries = state->queries, keys = state->keys;
-    const int32 items = (queries + item_queries - 1) / item_queries * items_aside, first = unit / KV_HEADS * COLUMNS;
-    const int32 last = at_most(first + COLUMNS, items) - 1;
+    const int32 first = unit / KV_HEADS * COLUMNS, last = at_most(first + COLUMNS, items_of(queries)) - 1;
     const int32 before = CAUSAL ? keys - queries : 0;
     int32 end = (keys + DIM_N - 1) / DIM_N;
     if (CAUSAL)
@@ -62,14 +61,14 @@ static inline void take_item(State *state, int32 unit, int32 column) {
 
 }  // namespace attention
 
-extern "C" void attention_begin_bf16(const bfloat16 *given, float *o, bfloat16 *__restrict q, int32 *__restrict words,
-                                     const int32 *__restrict parameters, int32_t round, int32_t row, int32_t column) {
+extern "C" void attention_begin_bf16(int32 *__restrict words, const int32 *__restrict parameters, int32_t round,
+                                     int32_t row, int32_t column) {
     using namespace attention;
     State *const state = reinterpret_cast<State *>(words);
     event0();
     state->queries = parameters[1];
     state->keys = parameters[2];
-    take_item(state, unit_of(round, row, parameters[3]), column);
+    take_item(state, unit_of(round, row, state->queries), column);
     for (unsigned i = 0; i < DIM_M; ++i) {
         state->power[i] = 0;
         state->offset[i] = 1;
@@ -80,12 +79,5 @@ extern "C" void attention_begin_bf16(const bfloat16 *given, float *o, bfloat16 *
         aie::store_v(reinterpret_cast<int32 *>(state->begin + i), begin);
         aie::store_v(reinterpret_cast<int32 *>(state->sums + i), zeros);
     }
-    LOOP_MIN_ITERATIONS(DIM_M * DIM_K / 32)
-    for (unsigned i = 0; i < DIM_M * DIM_K; i += 32)
-        aie::store_v(q + i, aie::load_v<32>(given + QUERIES_FROM + i));
-    const auto nothing = aie::zeros<float, 16>();
-    LOOP_MIN_ITERATIONS(DIM_M * DIM_K / 16)
-    for (unsigned i = 0; i < DIM_M * DIM_K; i += 16)
-        aie::store_v(o + i, nothing);
     event1();
 }

@@ -1,7 +1,7 @@
-// attention_end_bf16: y = o / sums, an item's result (kernels/include/attention.h).
+// attention_end_bf16: y = o / sums of a pair of rows of tiles, an item's result (kernels/include/attention.h).
 //
-// Contract. y, bfloat16 in tiles as o's, takes the first half of o's memory: y = bf16(bf16(o) r), r = 1 / sum within
-//   2^-13, made in integers, in two bfloat16 parts of which none is 0. So y is within 2^-7 + 2^-13 of o / sums.
+// Contract. y, bfloat16 in tiles as o's, takes the first half of the pair's memory: y = bf16(bf16(o) r), r = 1 / sum
+//   within 2^-13, made in integers, in two bfloat16 parts of which none is 0. So y is within 2^-7 + 2^-13 of o / sums.
 #include "../include/attention.h"
 
 namespace attention {
@@ -24,16 +24,18 @@ static inline void invert(uint32 sum, int32 *__restrict high, int32 *__restrict 
 
 }  // namespace attention
 
-extern "C" void attention_end_bf16(float *o, int32 *__restrict words) {
+extern "C" void attention_end_bf16(float *o, int32 *__restrict words, int32_t pair) {
     using namespace attention;
     State *const state = reinterpret_cast<State *>(words);
     set_float_modes();
     event0();
+    o += pair * pair_elements;
     bfloat16 *y = reinterpret_cast<bfloat16 *>(o);
-    for (unsigned row = 0; row < row_tiles; ++row) {
-        int32 *const parts = state->shift[8 * row];  // a tile of 64 bfloat16 for each part
+    for (unsigned row = 0; row < 2; ++row) {
+        const unsigned first = 16 * pair + 8 * row;
+        int32 *const parts = state->shift[first];  // a tile of 64 bfloat16 for each part
         for (unsigned i = 0; i < 8; ++i)
-            invert(static_cast<uint32>(state->sums[8 * row + i][0]), parts + 4 * i, parts + 32 + 4 * i);
+            invert(static_cast<uint32>(state->sums[first + i][0]), parts + 4 * i, parts + 32 + 4 * i);
         const auto high = aie::load_v<64>(reinterpret_cast<const bfloat16 *>(parts));
         const auto low = aie::load_v<64>(reinterpret_cast<const bfloat16 *>(parts + 32));
         for (unsigned i = 0; i < dim_tiles; ++i) {

@@ -9,8 +9,8 @@
 //   v  [DIM_K/8][DIM_N/8]  bfloat16: rows are keys, too
 //   s  [DIM_M/8][DIM_N/8]  float32: scores as fixed point, MAGIC + q k^T - M
 //   p  [DIM_M/8][DIM_N/8]  bfloat16: weights 2^(c (q k^T - M)), at most 2^100. The buffer has 9/8 of that, as q's
-//   o  [DIM_M/8][DIM_K/8]  float32: sums of weights times values; behind an item its first half is y, and its second
-//      one may be the next item's q
+//   o  [DIM_M/8][DIM_K/8]  float32: sums of weights times values. Of a pair of rows of tiles, behind an item, the first
+//      half is y, and the second one may be the next item's q
 // With KV_SPLITS above 1 an item is that many cores', each of which attends to a range of its blocks: sums of one range
 // after the other are added, once they have one M.
 //
@@ -47,6 +47,7 @@
 namespace attention {
 
 constexpr unsigned row_tiles = DIM_M / 8, key_tiles = DIM_N / 8, dim_tiles = DIM_K / 8;
+constexpr unsigned pair_elements = 16 * DIM_K;  // of q and of o: two rows of tiles, which Q and Y come and go by
 static_assert(DIM_M % 16 == 0 && DIM_K % 16 == 0 && DIM_N % 16 == 0, "tiles come in pairs: multiples of 16");
 static_assert(HEADS >= 1 && HEADS <= DIM_M, "HEADS of an item are lines of it: 1 to DIM_M");
 constexpr int32 item_queries = DIM_M / HEADS;

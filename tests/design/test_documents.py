@@ -23,7 +23,7 @@ from tools.testing.source_tree import ROOT
 NAMED = sorted((ROOT / "designs").glob("*.toml"))
 DAILY = {"gemm_i8_i2_bitnet": 250, "gemm_i8_i8_i32_one_core": 200, "gemv_i8_i2": 250, "add_i8": 200}
 LONGER = {
-    "attention_bf16_bitnet": 580, "attention_bf16_d128": 500, "attention_bf16_d64": 500, "attention_bf16_token": 650,
+    "attention_bf16_bitnet": 590, "attention_bf16_d128": 510, "attention_bf16_d64": 510, "attention_bf16_token": 650,
 }  # fmt: skip
 LINES = DAILY | LONGER
 """Lines that these documents may have; any named design 400. With the sequence of any size twice as many."""

@@ -16,7 +16,7 @@ from codegen.test_assembled_kernels import call
 from support.differences import same
 
 BF16 = ml_dtypes.bfloat16
-PARTS = ("begin", "scores", "mask", "weights", "rescale", "values", "meet", "align", "join", "end")
+PARTS = ("begin", "queries", "scores", "mask", "weights", "rescale", "values", "meet", "align", "join", "end")
 NAMES = tuple(f"attention_{part}_bf16" for part in PARTS)
 BLOCKS, BLOCK, POSITION, HAS_MASK, HAS_MOVED, HEADER = (
     0,
@@ -56,7 +56,7 @@ class Head(NamedTuple):
     def build(self) -> Build:
         facts = {"SCORE_SCALE": self.scale, "GROUP": self.heads, "HEADS": self.heads}
         facts |= {"CAUSAL": self.causal, "WINDOW": self.window, "DIGITS": self.digits, "SOFT_CAP": self.cap}
-        facts |= {"KV_HEADS": 1, "ROWS": 1, "COLUMNS": 1, "KV_SPLITS": self.splits}
+        facts |= {"KV_HEADS": 1, "ROWS": 1, "COLUMNS": 1, "KV_SPLITS": self.splits, "QUERIES_FROM": 16 * self.dim}
         defines = tuple(f"-D{name}={value}" for name, value in facts.items())
         names = (*NAMES, "attention_cap_bf16") if self.cap else NAMES
         return Build("aie2p", names, (self.queries, self.dim, self.keys), defines)
@@ -93,8 +93,10 @@ def attend_blocks(
         aligned(head.queries * width, kind)
         for width, kind in ((head.dim * 9 // 8, BF16), (head.keys, np.float32), (head.keys * 9 // 8, BF16))
     )
-    numbers = aligned_copy([0, state[HEADER - 1], len(k), state[HEADER - 2]], np.int32)
-    library.call("attention_begin_bf16", o.view(BF16), o, q, state, numbers, int(state[HEADER - 3]), 0, part)
+    numbers = aligned_copy([0, state[HEADER - 1], len(k)], np.int32)
+    library.call("attention_begin_bf16", state, numbers, int(state[HEADER - 2]), 0, part)
+    for pair in range(head.queries // 16):
+        library.call("attention_queries_bf16", o.view(BF16), q, o, pair)
     for _ in range(state[BLOCKS]):
         start = min(int(state[BLOCK]) * size[1], max(len(k) - size[1], 0))
         keys, values = padded(k, start, size[1]), padded(v, start, size[1])
@@ -125,22 +127,28 @@ def empty(head: Head) -> tuple[np.ndarray, np.ndarray]:
     return aligned(head.queries * head.dim, np.float32), aligned(HEADER + 34 * head.queries, np.int32)
 
 
+def of_pairs(o: np.ndarray, head: Head) -> np.ndarray:
+    """o by pairs of rows of tiles: Y, and the queries behind it."""
+    return o.reshape(-1, 32 * head.dim)
+
+
 def attend_item(
-    library: Calls, head: Head, turn: tuple[int, int, int], q: np.ndarray, k: np.ndarray, v: np.ndarray
+    library: Calls, head: Head, turn: tuple[int, int], q: np.ndarray, k: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, int]:
-    """Y of an item in tiles, and how often M moved; `turn` is its number, how many there are, and all queries."""
+    """Y of an item in tiles, and how often M moved; `turn` is its number, and all queries."""
     before, moved = None, 0
     o, state = empty(head)
     for part in range(head.splits):
         if part:
             before, (o, state) = (o, state), empty(head)
-        state[HEADER - 3 : HEADER] = turn
-        o.view(BF16)[: o.size] = tiles(q).ravel()
+        state[HEADER - 2 : HEADER] = turn
+        of_pairs(o.view(BF16), head)[:, 16 * head.dim :] = tiles(q).reshape(-1, 16 * head.dim)
         moved += attend_blocks(library, head, state, o, k, v, part)
         if before:
             join(library, before, o, state)
-    library.call("attention_end_bf16", o, state)
-    return o.view(BF16)[: o.size], moved
+    for pair in range(head.queries // 16):
+        library.call("attention_end_bf16", o, state, pair)
+    return of_pairs(o.view(BF16), head)[:, : 16 * head.dim].ravel(), moved
 
 
 def attend(library: Calls, head: Head, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, int]:
@@ -150,7 +158,7 @@ def attend(library: Calls, head: Head, q: np.ndarray, k: np.ndarray, v: np.ndarr
     for turn in range(units):
         first = min((units - 1 - turn) * size, max(queries - size, 0)) * head.heads
         given = padded(q, first, head.queries)
-        result, moves = attend_item(library, head, (turn, units, queries), given, k, v)
+        result, moves = attend_item(library, head, (turn, queries), given, k, v)
         moved += moves
         y = result.reshape(tiles(given).shape).transpose(0, 2, 1, 3)
         lines = slice(first, first + size * head.heads)
@@ -272,7 +280,8 @@ def test_values_of_zero_stay_zero(kernel_library):
 
 
 ROLES = {
-    "begin": ("", "o", "q", "state", ""), "scores": ("q", "", "s", "state"), "cap": ("s",), "mask": ("s", "state"),
+    "begin": ("state", ""), "queries": ("", "q", "o"), "scores": ("q", "", "s", "state"), "cap": ("s",),
+    "mask": ("s", "state"),
     "weights": ("s", "p", "state"), "rescale": ("s", "o", "state"), "values": ("p", "", "o", "state"),
     "end": ("o", "state"), "meet": ("before state", "state"),
     "align": ("before o", "before state", "o", "state"), "join": ("before o", "before state", "o", "state"),

@@ -42,9 +42,9 @@ from bdforge.operators.specs import (
 KIND = "attention"
 _TILE = 8  # lines and columns
 _SCORES, _VALUES = {1: (8, 22, 42), 2: (14, 30, 56)}, {1: (10, 18, 44), 2: (15, 21, 80)}
-_BEGIN = {1: (9, 2), 2: (13, 9)}
-"""Of machine code, by digits: cycles of a depth of 2 x 2 tiles, between these, and of a call beside them; of a tile of
-queries, and of a row of them."""
+_QUERIES = {1: (18, 33), 2: (26, 46)}
+"""Of machine code, by digits: cycles of a depth of 2 x 2 tiles, between these, and of a call beside them; of two tiles
+of queries, and of a call beside them."""
 
 
 class AttentionProblem(ProblemForm):
@@ -123,7 +123,7 @@ class AttentionPlan(Plan):
             "HEADS": tiling.heads_of_item, "KV_HEADS": tiling.kv_heads, "ROWS": tiling.streams,
             "COLUMNS": tiling.sharing, "KV_SPLITS": tiling.splits, "DIGITS": form.digits,
             "SCORE_SCALE": self.spec.attended.scale, "CAUSAL": int(form.causal), "WINDOW": form.window,
-            "SOFT_CAP": form.soft_cap or 0, "QUERIES_FROM": 0 if tiling.few else tiling.q_elements,
+            "SOFT_CAP": form.soft_cap or 0, "QUERIES_FROM": 0 if tiling.few else tiling.pair_elements,
         }  # fmt: skip
         defines = tuple(f"{name}={value!r}" for name, value in facts.items())
         cycles = {SYMBOLS[part]: count for part, count in self._cycles.items()}
@@ -134,13 +134,14 @@ class AttentionPlan(Plan):
         """Of a call, as assembled kernels have them, within a few percent; `rescale` and `align` are rare."""
         tiling, digits = self.tiling, self.spec.form.digits
         rows, keys, dims = (size // _TILE for size in (tiling.queries, tiling.keys, tiling.head_dim))
-        (depth, block, call), (key, tiles, calls), (dim, row) = _SCORES[digits], _VALUES[digits], _BEGIN[digits]
+        (depth, block, call), (key, tiles, calls), (two, kept) = _SCORES[digits], _VALUES[digits], _QUERIES[digits]
         return {
-            "begin": rows * (dim * dims + row) + 120, "scores": rows * keys // 4 * (depth * dims + block) + call,
+            "begin": 8 * rows + 80, "queries": two * dims + kept,
+            "scores": rows * keys // 4 * (depth * dims + block) + call,
             "mask": rows * (15 * keys + 33) * (2 if self.spec.form.window else 1) + 51,
             "cap": rows * keys * 186 + 142, "weights": rows * (35 * keys + 4) + 111,
             "rescale": rows * (1220 + 24 * keys + 28 * dims) + 40,
-            "values": rows * dims // 4 * (key * keys + tiles) + calls, "end": rows * (7 * dims + 82) + 94,
+            "values": rows * dims // 4 * (key * keys + tiles) + calls, "end": 14 * dims + 258,
             "meet": rows * 3 // 2 + 21, "align": rows * (56 * dims + 379) + 40, "join": rows * (dims + 1) * 8 + 39,
         }  # fmt: skip
 
@@ -155,9 +156,7 @@ class AttentionPlan(Plan):
             if K in held:
                 counts[-1] += self._blocks_of(task)
 
-        def begin(
-            _given: Any, _o: Any, _q: Any, state: np.ndarray, _words: Any, number: int, row: int, column: int
-        ) -> None:
+        def begin(state: np.ndarray, _words: Any, number: int, row: int, column: int) -> None:
             part = column if tiling.few else 0
             state[BLOCKS] = blocks[tiling.stream_column(row) + part][number]
             state[HEADER - 1] = state[BLOCKS] + 2 * (part < tiling.splits - 1)
@@ -184,7 +183,8 @@ class AttentionPlan(Plan):
         items = -(-queries // tiling.item_queries) * (tiling.group // tiling.heads_of_item)
         rounds = -(-(-(-items // tiling.sharing) * tiling.kv_heads) // tiling.streams)
         block = sum(cycles[part] for part in ("scores", "weights", "values", *(("cap",) if tiling.capped else ())))
-        spent = blocks / tiling.readers * block + rounds * (cycles["begin"] + cycles["end"] + 2 * cycles["mask"])
+        item = cycles["begin"] + tiling.pairs * (cycles["queries"] + cycles["end"]) + 2 * cycles["mask"]
+        spent = blocks / tiling.readers * block + rounds * item
         spent += rounds * (tiling.splits - 1) * (cycles["meet"] + cycles["join"])
         return Cost.of(sequence, self._operations(queries, keys), spent)
 

@@ -25,7 +25,7 @@ def own_buffers(tiling: AttentionTiling, tile: str) -> dict[str, Buffer]:
         "state": (HEADER + _ROW_WORDS * tiling.queries, TYPES["int32"], "state of the item"),
         "q": (tiling.q_elements * more // of, BF16, "Q of the item"),
         "s": (scores, F32, "scores"),
-        "o": (tiling.q_elements, F32, "sums of values; then Y, and the next Q behind it"),
+        "o": (tiling.q_elements, F32, "sums of values; then Y, and the next Q behind it, pair by pair"),
     }
     return {name: _buffer(tile, name, *facts) for name, facts in sizes.items()}
 
@@ -57,10 +57,12 @@ def _buffer(tile: str, name: str, elements: int, type_: ElementType, role: str) 
 
 
 def y_in_o(tiling: AttentionTiling) -> Pattern:
-    """An item's Y, bfloat16 in the first half of a buffer of float32."""
-    return Pattern((tiling.q_elements // 2,), (1,))
+    """An item's Y, bfloat16 in the first half of the float32 of each pair of rows of tiles."""
+    line = tiling.head_dim // 2
+    return Pattern((tiling.pairs, 16, line), (32 * line, line, 1))
 
 
-def q_in_o(tiling: AttentionTiling) -> Pattern:
-    """An item's Q, in the second half."""
-    return replace(y_in_o(tiling), offset=tiling.q_elements // 2)
+def halves_in_o(tiling: AttentionTiling, half: int) -> tuple[Pattern, ...]:
+    """Of each pair the half with Y, 0, or that to which the next Q comes, 1."""
+    elements = tiling.pair_elements // 2
+    return tuple(Pattern((elements,), (1,), (2 * pair + half) * elements) for pair in range(tiling.pairs))

@@ -35,8 +35,9 @@ from bdforge.devices import FIRST_CORE_ROW
 from bdforge.operators.attention.core_memory import BF16, HAS_MOVED, own_buffers, y_in_o
 from bdforge.operators.attention.mapping import (
     STREAMED,
+    begin,
     of_blocks,
-    of_item,
+    queries,
     result,
     taken,
     to_lines,
@@ -127,10 +128,11 @@ def _core_tile(
     sums = _Sums(own, *locks.pair("o", 1, "Y" if ends else "sums of a range"))
     body = (
         Acquire(sums.free),
-        *taken(k, lambda queries: of_item(own, queries, parameters, place), "turn"),
+        begin(own, parameters, place),
+        *taken(k, lambda given: Loop(tiling.pairs, (queries(own, given),), "pair"), "turn"),
         *of_blocks(own, k, v, tiling.capped),
         *(_joined(before, sums) if before and tiling.joins(column) else ()),
-        *((result(own),) if ends else ()),
+        *((Loop(tiling.pairs, (result(own),), "pair"),) if ends else ()),
         Release(sums.done),
     )
     channels = [Channel("S2MM", 0, k.fill(), "Q and K in"), Channel("S2MM", 1, v.fill(), "V in")]

@@ -40,14 +40,13 @@ from bdforge.operators.attention.core_memory import (
     HAS_MASK,
     HAS_MOVED,
     across_banks,
+    halves_in_o,
     own_buffers,
-    q_in_o,
-    y_in_o,
 )
 from bdforge.operators.attention.tiling import SYMBOLS, AttentionTiling
 
-ROUNDS, QUERIES, KEYS, UNITS = range(4)
-"""Run-time parameters: rounds of items; sizes of the problem; passes of all KV heads."""
+ROUNDS, QUERIES, KEYS = range(3)
+"""Run-time parameters: rounds of items, and sizes of the problem."""
 DEAL_CHANNELS, STREAM_CHANNEL, JOIN_CHANNEL = (0, 2, 3, 5), 1, 4
 """MM2S channels of a memtile: Q to each core row, K and V along a row, Y. S2MM: Q = 0, K or V = 1, from 2 on Y.
 Channels of even numbers share 24 BDs: eight each of Q and Y, and two for each store of the others."""
@@ -142,27 +141,26 @@ def _stream(tiling: AttentionTiling, k: Slots, v: Slots) -> tuple[Bd, ...]:
 
 
 def _core_tile(tiling: AttentionTiling, column: int, row: int, stack_bytes: int, link_with: str) -> Tile:
-    """A core: the next Q comes to where sums of values will stand, while Y leaves from the other half of it."""
+    """A core: by pairs of rows of tiles the next Q comes to where sums will stand, while Y leaves from beside it."""
     tile = FIRST_CORE_ROW + row
     locks = Locks(f"core_{column}_{tile}")
     k = Slots.of(locks, "k", tiling.block_elements, BF16, "block of K")
     v = Slots.of(locks, "v", tiling.block_elements, BF16, "block of V", count=1)
     own, parameters = across_banks(own_buffers(tiling, locks.tile), told(locks), stack_bytes, (*k.buffers, *v.buffers))
     o = own["o"]
-    (q_free, q_full), (y_free, y_full) = (locks.pair(name, 1, name.upper()) for name in "qy")
+    (q_free, q_full), (y_free, y_full) = (locks.pair(name, tiling.pairs, name.upper()) for name in "qy")
     body = (
-        Acquire(y_free),
-        Acquire(q_full),
-        of_item(own, o, parameters, (row, column)),
+        begin(own, parameters, (row, column)),
+        Loop(tiling.pairs, (Acquire(q_full), Acquire(y_free), queries(own, o)), "pair"),
         *of_blocks(own, k, v, tiling.capped),
-        result(own),
-        Release(q_free),
-        Release(y_full),
+        Loop(tiling.pairs, (result(own), Release(y_full), Release(q_free)), "pair"),
     )
+    q_in = tuple(Bd(o, half, Acquire(q_free), Release(q_full)) for half in halves_in_o(tiling, 1))
+    y_out = tuple(Bd(o, half, Acquire(y_full), Release(y_free)) for half in halves_in_o(tiling, 0))
     channels = (
-        Channel("S2MM", 0, (Bd(o, q_in_o(tiling), Acquire(q_free), Release(q_full)),), "Q in"),
+        Channel("S2MM", 0, q_in, "Q in"),
         Channel("S2MM", 1, in_turn((k.fill(), v.fill() * 2)), "K and V in"),
-        Channel("MM2S", 0, (Bd(o, y_in_o(tiling), Acquire(y_full), Release(y_free)),), "Y out"),
+        Channel("MM2S", 0, y_out, "Y out"),
     )
     core = Core((parameters.problems(Loop("rounds", body, "round")),), stack_bytes, link_with)
     return Tile.holding(locks, column, tile, (k, v), channels, core, *own.values(), parameters.buffer)
@@ -170,12 +168,17 @@ def _core_tile(tiling: AttentionTiling, column: int, row: int, stack_bytes: int,
 
 def told(locks: Locks) -> Parameters:
     """What a core is told."""
-    return Parameters.of(locks, "rounds, queries, keys, units", ("rounds", "queries", "keys", "units"))
+    return Parameters.of(locks, "rounds, queries, keys", ("rounds", "queries", "keys"))
 
 
-def of_item(own: dict[str, Buffer], given: Buffer | Rotating, parameters: Parameters, place: tuple[int, int]) -> Call:
-    """Takes up the next item, with its Q; `place` is the core's stream, and where on it the core is."""
-    return Call(SYMBOLS["begin"], (given, own["o"], own["q"], own["state"], parameters.buffer, "round", *place))
+def begin(own: dict[str, Buffer], parameters: Parameters, place: tuple[int, int]) -> Call:
+    """Finds out which item is next; `place` is the core's stream, and where on it the core is."""
+    return Call(SYMBOLS["begin"], (own["state"], parameters.buffer, "round", *place))
+
+
+def queries(own: dict[str, Buffer], given: Buffer | Rotating) -> Call:
+    """Keeps a pair of its rows of tiles."""
+    return Call(SYMBOLS["queries"], (given, own["q"], own["o"], "pair"))
 
 
 def of_blocks(own: dict[str, Buffer], k: Slots, v: Slots, capped: bool) -> tuple[Statement, ...]:
@@ -184,8 +187,8 @@ def of_blocks(own: dict[str, Buffer], k: Slots, v: Slots, capped: bool) -> tuple
 
 
 def result(own: dict[str, Buffer]) -> Call:
-    """Sums become Y."""
-    return Call(SYMBOLS["end"], (own["o"], own["state"]))
+    """A pair's sums become Y."""
+    return Call(SYMBOLS["end"], (own["o"], own["state"], "pair"))
 
 
 def _block(own: dict[str, Buffer], k: Slots, v: Slots, capped: bool) -> tuple[Statement, ...]:
@@ -204,7 +207,7 @@ def _block(own: dict[str, Buffer], k: Slots, v: Slots, capped: bool) -> tuple[St
     )
 
 
-def taken(slots: Slots, call: Callable[[Buffer | Rotating], Call], name: str) -> tuple[Statement, ...]:
+def taken(slots: Slots, call: Callable[[Buffer | Rotating], Statement], name: str) -> tuple[Statement, ...]:
     """A call with the next one of buffers in turn, which `name` counts."""
     if len(slots.buffers) == 1:
         return Acquire(slots.full), call(slots.buffers[0]), Release(slots.free)

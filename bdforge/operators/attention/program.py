@@ -11,7 +11,7 @@ from typing import NamedTuple
 from bdforge.design import RtpAddresses
 from bdforge.design.sequences import Axis, Builder, Dim, Expr, Program, all_of, any_of, ceildiv, largest, least, select
 from bdforge.design.sequences.sequence_program import ProgramBd
-from bdforge.operators.attention.mapping import KEYS, QUERIES, ROUNDS, UNITS
+from bdforge.operators.attention.mapping import KEYS, QUERIES, ROUNDS
 from bdforge.operators.attention.tiling import AttentionTiling
 from bdforge.operators.specs import LARGEST_SIZE
 
@@ -162,7 +162,7 @@ class AttentionProgram:
 
     def tell(self, number: Expr, cores: tuple[RtpAddresses, ...]) -> None:
         """Cores their parameters, in the first round."""
-        words = {ROUNDS: self.rounds, QUERIES: self.queries, KEYS: self.keys, UNITS: self.units}
+        words = {ROUNDS: self.rounds, QUERIES: self.queries, KEYS: self.keys}
         with self.build.when(number.equals(0)):
             for core in cores:
                 self.build.set_parameters(core.parameters, words, core.go)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 _JOINING = "meet", "align", "join"
-PARTS = ("begin", "scores", "cap", "mask", "weights", "rescale", "values", *_JOINING, "end")
+PARTS = ("begin", "queries", "scores", "cap", "mask", "weights", "rescale", "values", *_JOINING, "end")
 """Of a core's work, each a kernel; `cap` where scores have one, `meet`, `align` and `join` where keys are split."""
 SYMBOLS = {part: f"attention_{part}_bf16" for part in PARTS}
 
@@ -83,6 +83,16 @@ class AttentionTiling:
     def q_elements(self) -> int:
         """Of an item's Q, and of its Y."""
         return self.queries * self.head_dim
+
+    @property
+    def pairs(self) -> int:
+        """Of rows of a tile's 8 x 8: what Q and Y come and go by."""
+        return self.queries // 16
+
+    @property
+    def pair_elements(self) -> int:
+        """Of such a pair's Q, and of its Y."""
+        return 16 * self.head_dim
 
     @property
     def block_elements(self) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from bdforge.core.codegen.abi import AssemblyKernel
-from bdforge.core.codegen.kernels.attention.begin import begin
+from bdforge.core.codegen.kernels.attention.begin import begin, queries
 from bdforge.core.codegen.kernels.attention.cap import cap
 from bdforge.core.codegen.kernels.attention.end import end
 from bdforge.core.codegen.kernels.attention.head import Head
@@ -21,8 +21,8 @@ from bdforge.core.codegen.kernels.kernel_options import Maker, Options
 from bdforge.core.codegen.pipeline.pipelined_function import FunctionPart, LoopOfParts, function
 
 _PARTS: Mapping[str, Callable[[Head], Iterator[FunctionPart | LoopOfParts]]] = {
-    "begin": begin, "scores": scores, "cap": cap, "weights": weights, "rescale": rescale, "values": values,
-    "mask": mask, "meet": meet, "align": align, "join": join, "end": end,
+    "begin": begin, "queries": queries, "scores": scores, "cap": cap, "weights": weights, "rescale": rescale,
+    "values": values, "mask": mask, "meet": meet, "align": align, "join": join, "end": end,
 }  # fmt: skip
 KERNELS = tuple(f"attention_{part}_bf16" for part in _PARTS)
 """Names of kernels."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bdforge.core.codegen.basic_block import AssemblyOp
-from bdforge.core.codegen.kernels.attention.head import TILE_FLOATS, VECTOR, Head, Ops, pointer
+from bdforge.core.codegen.kernels.attention.head import TILE_FLOATS, VECTOR, Head, Ops, of_pair, pointer
 from bdforge.core.codegen.kernels.digit_products import access
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS
 from bdforge.core.codegen.kernels.lane_block import LaneBlock
@@ -28,7 +28,7 @@ _REGISTERS = dict(zip(_LANES, (f"r{i}" for i in (*range(8, 16), 4, 5, 6)), stric
 
 
 def end(head: Head) -> Iterator[FunctionPart]:
-    """p0 = o, p1 = state."""
+    """p0 = o, p1 = state, r0 = pair."""
     yield _inverted(head)
     yield _scaled(head)
 
@@ -40,8 +40,9 @@ def _constants(made: Steppers) -> Ops:
 def _inverted(head: Head) -> FunctionPart:
     """Tiles of both parts of 1 / sums, one behind the other, to the state's `shift`."""
     made = Steppers(AIE2P.small, AIE2P.access)
-    ((first, second),) = made.walks([PointerWalk("p3", (0, _HALF), ((head.row_tiles, TILE_FLOATS), (2, VECTOR)))])
+    ((first, second),) = made.walks([PointerWalk("p3", (0, _HALF), ((2, TILE_FLOATS), (2, VECTOR)))])
     setup = [
+        *of_pair(head, {"p0": 2 * TILE_FLOATS * head.dim_tiles, "p1": 2 * TILE_FLOATS}),
         *pointer("p2", "p1", head.state("sums")), *pointer("p3", "p1", head.state("shift")),
         AssemblyOp("mov p5, p2", "sums once more"),
         *(op for control, value in {"crRnd": ROUNDINGS["floor"], "crSat": 1, "crSRSMode": 1}.items()
@@ -53,7 +54,7 @@ def _inverted(head: Head) -> FunctionPart:
     b = _Lanes()
     ops = [*_inverse(b), b.op(f"vst{access('x{high}', 'p3', first)}", "shift")]
     ops.append(b.op(f"vst{access('x{low}', 'p3', second)}", "shift"))
-    return repeated("aie2p", setup, ops, head.queries // 4, {"x": range(12), "dm": range(5)})
+    return repeated("aie2p", setup, ops, 4, {"x": range(12), "dm": range(5)})
 
 
 @dataclass
@@ -112,7 +113,7 @@ def _inverse(b: _Lanes) -> LaneOps:
 def _scaled(head: Head) -> FunctionPart:
     """y, of half the size, from the start of o on."""
     made = Steppers(AIE2P.small, AIE2P.access)
-    loops = (head.row_tiles, TILE_FLOATS), (head.dim_tiles, 0)
+    loops = (2, TILE_FLOATS), (head.dim_tiles, 0)
     (after,) = made.walks([PointerWalk("p3", tuple(range(0, TILE_FLOATS, VECTOR)), loops)])
     setup = [
         AssemblyOp("mov p4, p0"), *pointer("p3", "p1", head.state("shift")), set_register("r0", FLOAT_CONF),
@@ -125,4 +126,4 @@ def _scaled(head: Head) -> FunctionPart:
     ops += [named_op("vmul.f dm{first}, y{near}, y{high}, r0"),
             named_op("vmac.f dm{y}, dm{first}, y{near}, y{low}, r0")]  # fmt: skip
     ops += [named_op(f"vst.conv.bf16.fp32 cm{half}{{y}}, [p0], #{VECTOR}", "o") for half in "lh"]
-    return repeated("aie2p", setup, ops, head.row_tiles * head.dim_tiles, {"y": range(6), "dm": range(5)})
+    return repeated("aie2p", setup, ops, 2 * head.dim_tiles, {"y": range(6), "dm": range(5)})

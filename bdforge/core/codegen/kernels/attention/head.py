@@ -1,6 +1,6 @@
 """What attention's functions on AIE2P know of an item: sizes, numbers, the state (`kernels/include/attention.h`)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,7 +25,7 @@ Ops = Iterator[AssemblyOp]
 @dataclass(frozen=True)
 class Head:
     """Lines of queries and keys of a core's tile, dimensions, what scores are multiplied by, heads side by side; digits
-    of each operand; ranges of a KV head's keys; and elements that stand before queries where these are given.
+    of each operand; ranges of a KV head's keys; and elements that stand before each pair of rows of given queries.
     """
 
     queries: int
@@ -79,6 +79,11 @@ class Head:
     @property
     def row_tiles(self) -> int:
         return self.queries // 8
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of rows of tiles."""
+        return self.queries // 16
 
     @property
     def key_tiles(self) -> int:
@@ -139,6 +144,14 @@ def pointer(to: str, base: str, offset: int) -> Ops:
     yield AssemblyOp(f"mov {to}, {base}")
     if offset:
         yield from (set_register("m7", offset), AssemblyOp(f"padda [{to}], m7"))
+
+
+def of_pair(head: Head, pointers: Mapping[str, int]) -> Ops:
+    """Pointers to the pair of rows of tiles number r0, each of which takes so many bytes; r8 is worked with."""
+    if head.pairs > 1:
+        for p, size in pointers.items():
+            yield from (*with_constant("mul", "r8", "r0", size), AssemblyOp("mov m7, r8"))
+            yield AssemblyOp(f"padda [{p}], m7")
 
 
 def chosen(to: str, comparison: str, pair: tuple[str, str], then: str, other: str) -> Ops:

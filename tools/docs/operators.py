@@ -15,7 +15,7 @@ from bdforge.array.show.draw import figure_of
 from bdforge.devices import device_named
 from bdforge.devices.timing import timing_of
 from bdforge.operators import Plan, Problem, load_spec, operator_of, plan, render
-from bdforge.perf.bounds.operator_bound import cost_estimate
+from bdforge.perf.bounds.operator_bound import CostEstimate, cost_estimate
 from bdforge.perf.timed import timed
 from tools.docs.markdown import table
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 TABLE = HERE / "operators.csv"
 DESIGNS = HERE.parents[1] / "designs"
-PRODUCT = "strix_halo"
+PRODUCT, MEASURED = "strix_halo", "strix"
+"""Of the pages' times, and of what others measured."""
 _MARK = "<!-- estimate -->\n"
 
 
@@ -39,9 +40,9 @@ class Row:
     published_ms: str
     emulated_ms: str
 
-    def planned(self) -> tuple[Plan, Problem]:
+    def planned(self, product: str = PRODUCT) -> tuple[Plan, Problem]:
         """The design's plan, and the problem."""
-        made = plan(load_spec(DESIGNS / f"{self.design}.toml"), device_named(PRODUCT))
+        made = plan(load_spec(DESIGNS / f"{self.design}.toml"), device_named(product))
         return made, operator_of(made.spec).problem([int(size) for size in self.problem.split("x")])
 
 
@@ -79,20 +80,26 @@ def page(kind: str) -> str:
         "modelled, ms",
         "range",
         "emulated, ms",
-        "others, ms",
+        "others on Strix, ms",
+        "modelled there, ms",
     )
     return before + table(head, (_cells(row) for row in read_table() if row.kind == kind)) + behind
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    planned, problem = row.planned()
-    found = cost_estimate(planned, problem, timing_of(planned.device))
+    found, there = (_modelled(row, product) for product in (PRODUCT, MEASURED))
     megabytes = (found.cost.read_bytes + found.cost.write_bytes) / 1e6
     low, high = (time / 1e3 for time in found.time_range_us)
     return (
         f"`{row.design}`", row.problem, f"{megabytes:.1f}", found.bound, f"{found.time_us / 1e3:.2f}",
         f"{low:.2f} to {high:.2f}", f"{float(row.emulated_ms):.2f}", row.published_ms,
+        f"{there.time_us / 1e3:.2f}",
     )  # fmt: skip
+
+
+def _modelled(row: Row, product: str) -> CostEstimate:
+    planned, problem = row.planned(product)
+    return cost_estimate(planned, problem, timing_of(planned.device))
 
 
 def picture(design: str) -> "Figure":

@@ -42,6 +42,9 @@ DESIGNS: dict[str, dict[str, Any]] = {
     "split, capped": {"heads": 2, "kv_heads": 1, **SPLIT, "soft_cap": 3.0, "causal": False},
     "split in rounds": {"heads": 6, "kv_heads": 3, **SPLIT, "kv_splits": 2, "array": {"rows": 1, "columns": 4}},
     "whole": {"heads": 10, "kv_heads": 5, "tile": {"queries": 16, "keys": 32}},
+    "three pairs of rows": {"tile": {"queries": 48, "keys": 16}, **ONE_ROW},
+    "five pairs of rows": {"tile": {"queries": 80, "keys": 16}, "stack_bytes": 2048, **ONE_ROW},
+    "few, two pairs": {"heads": 20, "kv_heads": 1, **FEW, "tile": {"queries": 32, "keys": 32}},
 }
 
 
@@ -94,6 +97,9 @@ SIZES = {
     "split, window": ((1, 5), (2, 50), (1, 97), (19, 90)),
     "split, capped": ((18, 33), (1, 20), (1, 75)),
     "split in rounds": ((1, 40), (17, 70)),
+    "three pairs of rows": ((5, 7), (100, 120)),
+    "five pairs of rows": ((5, 7), (100, 120)),
+    "few, two pairs": ((1, 1), (3, 70)),
 }
 
 
@@ -122,6 +128,8 @@ MACHINE_CODE = {
     "split, window": (2, 50),
     "split in rounds": (17, 40),
     "whole": (33, 50),
+    "three pairs of rows": (100, 110),
+    "few, two pairs": (3, 70),
 }
 
 

@@ -131,7 +131,10 @@ class AttentionPlan(Plan):
 
     @property
     def _cycles(self) -> dict[str, int]:
-        """Of a call, as assembled kernels have them, within a few percent; `rescale` and `align` are rare."""
+        """Of a call, as assembled kernels have them, within a few percent; `rescale` and `align` are rare.
+
+        `begin` takes up to 50 more where it divides by numbers that are no powers of two, such as 5 KV heads.
+        """
         tiling, digits = self.tiling, self.spec.form.digits
         rows, keys, dims = (size // _TILE for size in (tiling.queries, tiling.keys, tiling.head_dim))
         (depth, block, call), (key, tiles, calls), (two, kept) = _SCORES[digits], _VALUES[digits], _QUERIES[digits]

@@ -57,7 +57,8 @@ def _buffer(tile: str, name: str, elements: int, type_: ElementType, role: str) 
 
 
 def y_in_o(tiling: AttentionTiling) -> Pattern:
-    """An item's Y, bfloat16 in the first half of the float32 of each pair of rows of tiles."""
+    """An item's Y, bfloat16 in the first half of the float32 of each pair of rows of tiles; all of a half is more than
+    a size of a core's BD may be."""
     line = tiling.head_dim // 2
     return Pattern((tiling.pairs, 16, line), (32 * line, line, 1))
 

@@ -92,7 +92,7 @@ class AttentionTiling:
     @property
     def pair_elements(self) -> int:
         """Of such a pair's Q, and of its Y."""
-        return 16 * self.head_dim
+        return self.q_elements // self.pairs
 
     @property
     def block_elements(self) -> int:

@@ -196,7 +196,7 @@ def test_rows_of_cores_have_equally_many_blocks(kv_heads, tokens, blocks):
 
 
 def test_halves_of_sums_stand_in_two_banks():
-    """Of 128 dimensions, so that machine code waits for banks 0.5 % of its time, not 4.4: neither p nor v, which a core
+    """Of 128 dimensions, so that machine code waits for banks 0.6 % of its time, not 4.4: neither p nor v, which a core
     reads meanwhile, is in one of the two."""
     spec = {"kind": "attention", "heads": 4, "kv_heads": 1, "head_dim": 128}
     design = plan(spec_from(spec, "halves"), device_named("strix_halo")).design

@@ -1,4 +1,4 @@
-"""An item's result on AIE2P: `attention_end_bf16`, o times the inverses of its sums.
+"""A result on AIE2P: `attention_end_bf16`, a pair of rows of o's tiles times the inverses of their sums.
 
 Inverses of four rows at a time, in lanes of 16 bits as the C++ kernel has them in scalars; then a tile of o a pass.
 """

@@ -1,4 +1,4 @@
-"""Scores and values on AIE2P: products of digits that `attention_begin_bf16` and `attention_weights_bf16` made."""
+"""Scores and values on AIE2P: products of digits that `attention_queries_bf16` and `attention_weights_bf16` made."""
 
 from collections.abc import Iterator
 

@@ -7,7 +7,8 @@ from functools import lru_cache
 from bdforge.devices import TileLimits
 
 Weights = tuple[tuple[int, ...], ...]
-"""What it costs when two buffers share a bank, symmetric; the diagonal counts nothing."""
+"""What it costs when two buffers share a bank, symmetric; on the diagonal, when a buffer has no border of banks in its
+middle."""
 
 _STEPS = 50_000  # of a search; six buffers never need so many, and the first placement of many is rarely beaten
 
@@ -17,8 +18,9 @@ def apart(sizes: tuple[int, ...], weights: Weights, start: int, limits: TileLimi
     """Addresses from `start` on for buffers of these sizes, with the least sum of the weights of those sharing banks.
 
     Exact for as many buffers as a core has: in any placement each buffer can move down to the end of the one before,
-    or to the start of the bank in which it begins, without touching another bank, and an empty bank between two can be
-    closed; so only these two places are tried. One after the other, beyond the memory too, where they do not fit.
+    to the start of the bank in which it begins, or to where its middle is a border, without touching another bank, and
+    an empty bank between two can be closed; so only these places are tried. One after the other, beyond the memory
+    too, where they do not fit.
     Sizes and `start` are multiples of the alignment. The same answer for the same question.
     """
     search = _Search(sizes, weights, limits, start + sum(sizes) <= limits.memory_bytes)
@@ -59,17 +61,21 @@ class _Search:
             del self.taken[index]
 
     def choices(self, at: int, left: int) -> Iterator[tuple[int, int, int]]:
-        """(added cost, address, buffer) of each buffer that could come next.
-
-        Nothing placed reaches beyond `at`: there a buffer shares the bank that `at` is in, at a border none.
-        """
+        """(added cost, address, buffer) of each buffer that could come next; nothing placed reaches beyond `at`."""
         bank, most = self.limits.bank_bytes, self.limits.memory_bytes - left
         border = at + -at % bank
-        here = [index for index, start in self.taken.items() if start + self.sizes[index] > border - bank]
+        here = self.reaching(border - bank)
         for index, weights in enumerate(self.weights):
             if index in self.taken:
                 continue
+            middle = at + -(at + self.sizes[index] // 2) % bank
             if at <= most:
-                yield sum(weights[i] for i in here) if at < border else 0, at, index
+                yield sum(weights[i] for i in here) * (at < border) + weights[index] * (at != middle), at, index
             if at < border <= most:
-                yield 0, border, index
+                yield weights[index] * (border != middle), border, index
+            if weights[index] and at < middle <= most and middle != border:
+                yield sum(weights[i] for i in self.reaching(middle - middle % bank)), middle, index
+
+    def reaching(self, address: int) -> list[int]:
+        """Buffers that reach beyond an address."""
+        return [index for index, start in self.taken.items() if start + self.sizes[index] > address]

@@ -17,7 +17,7 @@ static inline void shift_all(float *o, int32 *sums, const int32 *shift) {
     for (unsigned row = 0; row < row_tiles; ++row) {
         shifted(sums + row * 64, shift + row * 64);
         for (unsigned i = 0; i < dim_tiles; ++i)
-            shifted(reinterpret_cast<int32 *>(o) + (row * dim_tiles + i) * 64, shift + row * 64);
+            shifted(reinterpret_cast<int32 *>(o) + place_in_o(row, i), shift + row * 64);
     }
 }
 

@@ -31,19 +31,19 @@ extern "C" void attention_end_bf16(float *o, int32 *__restrict words, int32_t pa
     event0();
     o += pair * pair_elements;
     bfloat16 *y = reinterpret_cast<bfloat16 *>(o);
-    for (unsigned row = 0; row < 2; ++row) {
-        const unsigned first = 16 * pair + 8 * row;
-        int32 *const parts = state->shift[first];  // a tile of 64 bfloat16 for each part
-        for (unsigned i = 0; i < 8; ++i)
-            invert(static_cast<uint32>(state->sums[first + i][0]), parts + 4 * i, parts + 32 + 4 * i);
-        const auto high = aie::load_v<64>(reinterpret_cast<const bfloat16 *>(parts));
-        const auto low = aie::load_v<64>(reinterpret_cast<const bfloat16 *>(parts + 32));
-        for (unsigned i = 0; i < dim_tiles; ++i) {
-            const BlockSums sums(aie::load_v<64>(o + (row * dim_tiles + i) * 64));
-            const auto rounded = sums.template to_vector<bfloat16>();
-            const auto quotient = aie::mac(aie::mul(rounded, high), rounded, low);
-            aie::store_v(y + (row * dim_tiles + i) * 64, quotient.template to_vector<bfloat16>());
-        }
+    const unsigned first = 16 * pair;
+    int32 *const parts = state->shift[first];  // of each row of tiles a tile of 64 bfloat16 for either part
+    for (unsigned i = 0; i < 16; ++i) {
+        int32 *const of_row = parts + i / 8 * 64 + i % 8 * 4;
+        invert(static_cast<uint32>(state->sums[first + i][0]), of_row, of_row + 32);
+    }
+    for (unsigned i = 0; i < 2 * dim_tiles; ++i) {
+        const auto high = aie::load_v<64>(reinterpret_cast<const bfloat16 *>(parts + i % 2 * 64));
+        const auto low = aie::load_v<64>(reinterpret_cast<const bfloat16 *>(parts + i % 2 * 64 + 32));
+        const BlockSums sums(aie::load_v<64>(o + i * 64));
+        const auto rounded = sums.template to_vector<bfloat16>();
+        const auto quotient = aie::mac(aie::mul(rounded, high), rounded, low);
+        aie::store_v(y + i * 64, quotient.template to_vector<bfloat16>());
     }
     event1();
 }

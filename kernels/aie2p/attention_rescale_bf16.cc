@@ -78,7 +78,7 @@ extern "C" void attention_rescale_bf16(float *__restrict s, float *__restrict o,
         }
         shifted(state->sums[8 * row], state->shift[8 * row]);
         for (unsigned i = 0; i < dim_tiles; ++i)
-            shifted(reinterpret_cast<int32 *>(o) + (row * dim_tiles + i) * 64, state->shift[8 * row]);
+            shifted(reinterpret_cast<int32 *>(o) + place_in_o(row, i), state->shift[8 * row]);
     }
     event1();
 }

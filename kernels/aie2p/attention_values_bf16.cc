@@ -16,15 +16,15 @@ extern "C" void attention_values_bf16(const bfloat16 *__restrict p, const bfloat
     const BlockTile identity = minus_identity();
     for (unsigned row = 0; row < row_tiles; row += 2)
         for (unsigned column = 0; column < dim_tiles; column += 2) {
-            float *const at = o + (row * dim_tiles + column) * 64;
+            float *const at = o + place_in_o(row, column);
             BlockProduct c[2][2];
             for (unsigned i = 0; i < 2; ++i)
                 for (unsigned j = 0; j < 2; ++j)
-                    c[i][j] = BlockProduct(BlockSums(aie::load_v<64>(at + (i * dim_tiles + j) * 64)));
+                    c[i][j] = BlockProduct(BlockSums(aie::load_v<64>(at + place_in_o(i, j))));
             multiply_digits<true, key_tiles>(p + row * key_tiles * 64, v + column * key_tiles * 64, c, identity);
             for (unsigned i = 0; i < 2; ++i)
                 for (unsigned j = 0; j < 2; ++j)
-                    aie::store_v(at + (i * dim_tiles + j) * 64, c[i][j].template to_vector<float>());
+                    aie::store_v(at + place_in_o(i, j), c[i][j].template to_vector<float>());
         }
     for (unsigned i = 0; i < DIM_M; i += 2) {  // rows of two tiles
         const auto next = aie::load_v<16>(reinterpret_cast<const int32 *>(state->next + i));

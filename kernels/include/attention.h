@@ -9,8 +9,8 @@
 //   v  [DIM_K/8][DIM_N/8]  bfloat16: rows are keys, too
 //   s  [DIM_M/8][DIM_N/8]  float32: scores as fixed point, MAGIC + q k^T - M
 //   p  [DIM_M/8][DIM_N/8]  bfloat16: weights 2^(c (q k^T - M)), at most 2^100. The buffer has 9/8 of that, as q's
-//   o  [DIM_M/8][DIM_K/8]  float32: sums of weights times values. Of a pair of rows of tiles, behind an item, the first
-//      half is y, and the second one may be the next item's q
+//   o  [DIM_M/16][DIM_K/8][2]  float32: sums of weights times values, those of a pair of rows of tiles column by column.
+//      Behind an item the first half of a pair's memory is y, and the second one may be the next item's q
 // With KV_SPLITS above 1 an item is that many cores', each of which attends to a range of its blocks: sums of one range
 // after the other are added, once they have one M.
 //
@@ -110,6 +110,11 @@ static inline int32 float_bits(int32 value, int power) {
     for (; magnitude < 1u << 23; magnitude <<= 1) --exponent;
     const uint32 bits = static_cast<uint32>(exponent) << 23 | (magnitude & 0x7fffff);
     return static_cast<int32>(value < 0 ? bits | 0x80000000 : bits);
+}
+
+/// Where a tile of o begins, in elements.
+static constexpr unsigned place_in_o(unsigned row, unsigned column) {
+    return ((row / 2 * dim_tiles + column) * 2 + row % 2) * 64;
 }
 
 static inline int32 within(int32 x, int32 most) { return x > most ? most : x < -most ? -most : x; }

@@ -135,7 +135,7 @@ def of_pairs(o: np.ndarray, head: Head) -> np.ndarray:
 def attend_item(
     library: Calls, head: Head, turn: tuple[int, int], q: np.ndarray, k: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, int]:
-    """Y of an item in tiles, and how often M moved; `turn` is its number, and all queries."""
+    """Y of an item in tiles of 16 x 8, and how often M moved; `turn` is its number, and all queries."""
     before, moved = None, 0
     o, state = empty(head)
     for part in range(head.splits):
@@ -160,7 +160,7 @@ def attend(library: Calls, head: Head, q: np.ndarray, k: np.ndarray, v: np.ndarr
         given = padded(q, first, head.queries)
         result, moves = attend_item(library, head, (turn, queries), given, k, v)
         moved += moves
-        y = result.reshape(tiles(given).shape).transpose(0, 2, 1, 3)
+        y = result.reshape(-1, head.dim // 8, 16, 8).swapaxes(1, 2)
         lines = slice(first, first + size * head.heads)
         found[lines] = y.reshape(head.queries, head.dim)[: len(found[lines])]
     return found, moved

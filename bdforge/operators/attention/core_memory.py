@@ -1,11 +1,12 @@
 """What a core of attention holds of its own, where it lies, and where Q and Y stand in it."""
 
-from collections.abc import Iterable
 from dataclasses import replace
+from itertools import product
 
 from bd_patterns import Pattern
-from bdforge.design import Buffer, Parameters
-from bdforge.design.buffer_addresses import aligned, occupied
+from bdforge.design import Buffer, Tile
+from bdforge.design.bank_search import apart
+from bdforge.design.buffer_addresses import aligned
 from bdforge.devices import AIE2P, TileKind
 from bdforge.devices.types import TYPES, ElementType
 from bdforge.operators.attention.tiling import AttentionTiling
@@ -15,9 +16,20 @@ BLOCKS, HAS_MASK, HAS_MOVED, HEADER, _ROW_WORDS = 0, 7, 8, 16, 34
 """Words of the state that kernels keep, its first ones, and those of a query (State in kernels/include/attention.h)."""
 _PLANES = (9, 8)  # buffers of digits have so much more room, for their exponents
 
+_MEETS = {
+    ("k", "q"): 30, ("p", "v"): 30, ("o", "v"): 10, ("s", "state"): 5, ("o", "p"): 4, ("k", "s"): 3, ("p", "s"): 3,
+    ("k", "state"): 3, ("p", "state"): 2, ("q", "s"): 1,
+    ("q", "v"): 5, ("k", "v"): 3, ("k", "k"): 2, ("v", "v"): 2, ("k", "p"): 2, ("s", "v"): 1,
+}  # fmt: skip
+"""What it costs when two buffers share a bank: in some hundred cycles so many loads and stores of one kernel meet there
+or, in the last line, a kernel's and those of the DMA that brings the next block."""
+_MIDDLE = 30
+"""What it costs when o has no border of banks in its middle: loads of sums meet the stores of the block before, which
+is of o's other half (`attention_values_bf16`)."""
+
 
 def own_buffers(tiling: AttentionTiling, tile: str) -> dict[str, Buffer]:
-    """Buffers that no DMA fills in turn, in the order in which they lie."""
+    """Buffers that no DMA fills in turn."""
     more, of = _PLANES
     scores = tiling.queries * tiling.keys
     sizes = {
@@ -30,26 +42,16 @@ def own_buffers(tiling: AttentionTiling, tile: str) -> dict[str, Buffer]:
     return {name: _buffer(tile, name, *facts) for name, facts in sizes.items()}
 
 
-def across_banks(
-    own: dict[str, Buffer], parameters: Parameters, stack_bytes: int, blocks: Iterable[Buffer]
-) -> tuple[dict[str, Buffer], Parameters]:
-    """Buffers with addresses: o has a border of banks in its middle, the others lie below it. As they are where that
-    leaves no room for `blocks` behind it.
-
-    `values` goes from one half to the other with each block of 32 queries, so that its loads of sums don't meet the
-    stores of the block before; of 16 queries a block has rows of both.
-    """
-    limits, half, addresses, at = AIE2P.limits(TileKind.CORE), own["o"].bytes // 2, {}, aligned(stack_bytes)
-    for buffer in (*own.values(), parameters.buffer):
-        if buffer is not own["o"]:
-            addresses[buffer.name] = at
-            at += aligned(buffer.bytes)
-    addresses[own["o"].name] = at = -(-(at + half) // limits.bank_bytes) * limits.bank_bytes - half
-    if occupied(at + 2 * half, ((1, block.bytes) for block in blocks)) > limits.memory_bytes:
-        return own, parameters
-    placed_own = {name: replace(buffer, address=addresses[buffer.name]) for name, buffer in own.items()}
-    told_at = replace(parameters.buffer, address=addresses[parameters.buffer.name])
-    return placed_own, replace(parameters, buffer=told_at)
+def in_banks(tile: Tile) -> Tile:
+    """A core's tile with an address for each buffer, where what is used at the same time stands in different banks."""
+    parts = [buffer.name.removeprefix(f"{tile.name}_").partition("_")[0] for buffer in tile.buffers]
+    weights = [[_MEETS.get((min(pair), max(pair)), 0) for pair in product([part], parts)] for part in parts]
+    for i, part in enumerate(parts):
+        weights[i][i] = _MIDDLE * (part == "o")
+    sizes, limits = tuple(aligned(buffer.bytes) for buffer in tile.buffers), AIE2P.limits(TileKind.CORE)
+    addresses = apart(sizes, tuple(map(tuple, weights)), aligned(tile.stack_bytes), limits)
+    buffers = (replace(buffer, address=at) for buffer, at in zip(tile.buffers, addresses, strict=True))
+    return replace(tile, buffers=tuple(buffers))
 
 
 def _buffer(tile: str, name: str, elements: int, type_: ElementType, role: str) -> Buffer:

@@ -32,7 +32,7 @@ from bdforge.design import (
 )
 from bdforge.design.core_code import Statement
 from bdforge.devices import FIRST_CORE_ROW
-from bdforge.operators.attention.core_memory import BF16, HAS_MOVED, own_buffers, y_in_o
+from bdforge.operators.attention.core_memory import BF16, HAS_MOVED, in_banks, own_buffers, y_in_o
 from bdforge.operators.attention.mapping import (
     STREAMED,
     begin,
@@ -141,7 +141,7 @@ def _core_tile(
         channels.append(Channel("MM2S", 0, (y,), "Y out"))
     core = Core((parameters.problems(Loop("rounds", body, "round")),), stack_bytes, link_with)
     tile = Tile.holding(locks, column, FIRST_CORE_ROW, (k, v), channels, core, *own.values(), parameters.buffer)
-    return tile, sums
+    return in_banks(tile), sums
 
 
 def _joined(before: _Sums, sums: _Sums) -> tuple[Statement, ...]:

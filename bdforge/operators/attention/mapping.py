@@ -39,8 +39,8 @@ from bdforge.operators.attention.core_memory import (
     BLOCKS,
     HAS_MASK,
     HAS_MOVED,
-    across_banks,
     halves_in_o,
+    in_banks,
     own_buffers,
 )
 from bdforge.operators.attention.tiling import SYMBOLS, AttentionTiling
@@ -103,8 +103,8 @@ def to_tiles(rows: int, columns: int, across: bool = False) -> Pattern:
 
 
 def to_lines(rows: int, columns: int) -> Pattern:
-    """Such tiles, of 8 lines one after the other, as lines."""
-    return Pattern((rows // 8, 8, columns // 8, 8), (8 * columns, 8, 64, 1))
+    """Tiles of 16 x 8, those of 16 lines one after the other, as lines."""
+    return Pattern((rows // 16, 16, columns // 8, 8), (16 * columns, 8, 128, 1))
 
 
 def _memtiles(tiling: AttentionTiling) -> list[Tile]:
@@ -146,7 +146,7 @@ def _core_tile(tiling: AttentionTiling, column: int, row: int, stack_bytes: int,
     locks = Locks(f"core_{column}_{tile}")
     k = Slots.of(locks, "k", tiling.block_elements, BF16, "block of K")
     v = Slots.of(locks, "v", tiling.block_elements, BF16, "block of V", count=1)
-    own, parameters = across_banks(own_buffers(tiling, locks.tile), told(locks), stack_bytes, (*k.buffers, *v.buffers))
+    own, parameters = own_buffers(tiling, locks.tile), told(locks)
     o = own["o"]
     (q_free, q_full), (y_free, y_full) = (locks.pair(name, tiling.pairs, name.upper()) for name in "qy")
     body = (
@@ -163,7 +163,7 @@ def _core_tile(tiling: AttentionTiling, column: int, row: int, stack_bytes: int,
         Channel("MM2S", 0, y_out, "Y out"),
     )
     core = Core((parameters.problems(Loop("rounds", body, "round")),), stack_bytes, link_with)
-    return Tile.holding(locks, column, tile, (k, v), channels, core, *own.values(), parameters.buffer)
+    return in_banks(Tile.holding(locks, column, tile, (k, v), channels, core, *own.values(), parameters.buffer))
 
 
 def told(locks: Locks) -> Parameters:

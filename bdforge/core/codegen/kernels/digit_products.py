@@ -10,6 +10,7 @@ high digit, and once more for what that leaves. A block is 2 x 2 tiles of sums, 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from re import sub
 from typing import Any
 
@@ -33,8 +34,8 @@ _MOVED = "m7"
 _ONE_DIGIT = 8  # cycles of a tile of the depth, at least: both columns of one digit pass the last accumulator
 _UNIT, _BYTES, _MINUS_ONE = 127, 0x01010101, 0xC0  # exponent of mantissas in 1/64; -64
 
-Loops = tuple[tuple[int, int], tuple[int, int]]
-"""(pairs, bytes from one to the next) of rows and of columns."""
+Nest = tuple[tuple[int, int, int], ...]
+"""In which order blocks come: (passes, pairs of rows and of columns to the next pass), the outermost first."""
 
 
 def minus_identity(spare: str = "r8") -> Iterator[AssemblyOp]:
@@ -61,21 +62,21 @@ def moved(pointer: str, size: int) -> Iterator[AssemblyOp]:
 
 @dataclass(frozen=True)
 class DigitProduct:
-    """Sums of `rows` x `columns` pairs of tiles, `steps` deep: rows in planes at p0, columns at p1, `turned` or not.
+    """Sums of `rows` pairs of rows of tiles, `steps` deep, in blocks that follow each other as `nest` tells: rows in
+    planes at p0, columns at p1, `turned` or not.
 
-    Sums begin with what lies at p6, by these loops, and go to p2 by those; there `added` is the register of a number
-    times the identity that is added to them, if any. Blocks follow each other along rows, or `down` columns.
+    Sums begin with what lies at p6, and go to p2: for either the bytes from a tile to that below and beside it, and
+    from a block to these. `added` is the register of a number times the identity that is added to them, if any.
     """
 
     rows: int
-    columns: int
     steps: int
+    nest: Nest
     turned: bool
-    begin: tuple[tuple[int, int], Loops]
-    sums: tuple[tuple[int, int], Loops]
+    begin: tuple[tuple[int, int], tuple[int, int]]
+    sums: tuple[tuple[int, int], tuple[int, int]]
     added: str = ""
     digits: int = 2
-    down: bool = False
 
     def part(self, setup: list[AssemblyOp]) -> FunctionPart:
         """All blocks; `setup` gives pointers, and what is added."""
@@ -91,7 +92,7 @@ class DigitProduct:
             list(self._begin(after["begin"])), step, list(self._end(after["sums"])), self.steps // 2,
             {"x": range(11 - bool(self.added)), "dm": [_SPARE]}, **self._settled(step(0)),
         )  # fmt: skip
-        return stepped("aie2p", [*setup, *first, *constants], block, self.rows * self.columns)
+        return stepped("aie2p", [*setup, *first, *constants], block, prod(passes for passes, *_ in self.nest))
 
     def _settled(self, step: list[DataflowOp]) -> dict[str, Any]:
         """What is known of a block's schedule; a step of one digit is searched."""
@@ -108,18 +109,18 @@ class DigitProduct:
     @property
     def _walks(self) -> Iterator[PointerWalk]:
         count, pair = 2 * self.digits * self.steps, self.steps * 2 * TILE
-        rows, columns = self.rows, self.columns
-        yield self._walk("p0", [TILE * i for i in range(count)], ((rows, count * TILE), (columns, 0)))
-        words = [4 * i for i in range(2 * count)]
-        yield self._walk("p4", words, ((rows, count * EXPONENTS), (columns, 0)), access=4)
+        yield self._walk("p0", [TILE * i for i in range(count)], (count * TILE, 0))
+        yield self._walk("p4", [4 * i for i in range(2 * count)], (count * EXPONENTS, 0), access=4)
         places = [c * pair + i * 2 * TILE + h * TILE for i in range(self.steps) for c in (0, 1) for h in (0, 1)]
-        yield self._walk("p1", places, ((rows, 0), (columns, 2 * pair)))
-        for pointer, (apart, loops) in (("p6", self.begin), ("p2", self.sums)):
+        yield self._walk("p1", places, (0, 2 * pair))
+        for pointer, (apart, further) in (("p6", self.begin), ("p2", self.sums)):
             tiles = [i * apart[0] + j * apart[1] for i in (0, 1) for j in (0, 1)]
-            yield self._walk(pointer, [at + TILE * q for at in tiles for q in range(4)], loops)
+            yield self._walk(pointer, [at + TILE * q for at in tiles for q in range(4)], further)
 
-    def _walk(self, pointer: str, offsets: list[int], loops: Loops, access: int = 0) -> PointerWalk:
-        return PointerWalk(pointer, tuple(offsets), loops[::-1] if self.down else loops, access=access)
+    def _walk(self, pointer: str, offsets: list[int], further: tuple[int, int], access: int = 0) -> PointerWalk:
+        """A pointer that goes `further` from a pair of rows, and of columns, to the next."""
+        loops = tuple((passes, down * further[0] + across * further[1]) for passes, down, across in self.nest)
+        return PointerWalk(pointer, tuple(offsets), loops, access=access)
 
     def _begin(self, after: list[str]) -> Iterator[DataflowOp]:
         for number in range(16):

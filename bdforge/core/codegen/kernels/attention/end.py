@@ -113,7 +113,7 @@ def _inverse(b: _Lanes) -> LaneOps:
 def _scaled(head: Head) -> FunctionPart:
     """y, of half the size, from the start of o on."""
     made = Steppers(AIE2P.small, AIE2P.access)
-    loops = (2, TILE_FLOATS), (head.dim_tiles, 0)
+    loops = (head.dim_tiles, 0), (2, TILE_FLOATS)
     (after,) = made.walks([PointerWalk("p3", tuple(range(0, TILE_FLOATS, VECTOR)), loops)])
     setup = [
         AssemblyOp("mov p4, p0"), *pointer("p3", "p1", head.state("shift")), set_register("r0", FLOAT_CONF),

@@ -18,7 +18,7 @@ from bdforge.core.codegen.kernels.attention.head import (
     most,
     pointer,
 )
-from bdforge.core.codegen.kernels.digit_products import DigitProduct, same_exponents
+from bdforge.core.codegen.kernels.digit_products import DigitProduct, Nest, same_exponents
 from bdforge.core.codegen.kernels.kernel_options import ROUNDINGS
 from bdforge.core.codegen.kernels.row_scalars import op, with_constant
 from bdforge.core.codegen.pipeline.dataflow import named_op
@@ -38,8 +38,8 @@ def scores(head: Head) -> Parts:
     rows, columns = head.row_tiles // 2, head.key_tiles // 2
     across, down = 2 * TILE_FLOATS, 2 * head.key_tiles * TILE_FLOATS
     product = DigitProduct(
-        rows, columns, head.dim_tiles, False, ((TILE_FLOATS, 0), ((rows, across), (columns, 0))),
-        ((head.key_tiles * TILE_FLOATS, TILE_FLOATS), ((rows, down), (columns, across))), _MAGIC, head.digits,
+        rows, head.dim_tiles, ((rows, 1, 0), (columns, 0, 1)), False, ((TILE_FLOATS, 0), (across, 0)),
+        ((head.key_tiles * TILE_FLOATS, TILE_FLOATS), (down, across)), _MAGIC, head.digits,
     )  # fmt: skip
     setup = [
         *_even(), *_taken(head), *pointer("p4", "p0", product.planes_bytes), *pointer("p6", "p3", head.state("begin")),
@@ -71,17 +71,23 @@ def _taken(head: Head) -> Ops:
 
 
 def values(head: Head) -> Parts:
-    """o += p v, and the sums that weights made; p0 = p, p1 = v, p2 = o, p3 = state.
-
-    Blocks go down o's columns: of 32 queries they are of its upper and of its lower half in turn, which may stand in
-    two banks.
-    """
-    rows, columns = head.row_tiles // 2, head.dim_tiles // 2
-    apart = head.dim_tiles * TILE_FLOATS, TILE_FLOATS
-    loops = (rows, 2 * apart[0]), (columns, 2 * apart[1])
-    sums = apart, loops
-    product = DigitProduct(rows, columns, head.key_tiles, True, sums, sums, digits=head.digits, down=True)
+    """o += p v, and the sums that weights made; p0 = p, p1 = v, p2 = o, p3 = state."""
+    block = 4 * TILE_FLOATS
+    sums = (TILE_FLOATS, 2 * TILE_FLOATS), (head.dim_tiles // 2 * block, block)
+    product = DigitProduct(head.pairs, head.key_tiles, _halves_in_turn(head), True, sums, sums, digits=head.digits)
     yield product.part([*_even(), *pointer("p4", "p0", product.planes_bytes), AssemblyOp("mov p6, p2")])
     setup = [*pointer("p4", "p3", head.state("next")), *pointer("p5", "p3", head.state("sums"))]
     ops = [named_op(f"vldb x{{x}}, [p4], #{VECTOR}", "next"), named_op(f"vst x{{x}}, [p5], #{VECTOR}", "sums")]
     yield repeated("aie2p", setup, ops, head.queries // 2, {"x": range(8)})
+
+
+def _halves_in_turn(head: Head) -> Nest:
+    """Blocks of o's halves in turn, which may stand in two banks, so that loads of sums don't meet the stores of the
+    block before. A half is so many pairs of rows of tiles, or of one pair so many columns; an odd number of more pairs
+    is gone down."""
+    rows, columns = head.pairs, head.dim_tiles // 2
+    if rows % 2 == 0:
+        return (rows // 2, 1, 0), (columns, 0, 1), (2, rows // 2, 0)
+    if rows == 1 and columns % 2 == 0:
+        return (columns // 2, 0, 1), (2, 0, columns // 2)
+    return (columns, 0, 1), (rows, 1, 0)

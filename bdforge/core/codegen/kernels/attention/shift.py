@@ -34,7 +34,7 @@ def shifted(head: Head, setup: list[AssemblyOp], o: str) -> Iterator[FunctionPar
     ready = [*setup, plain("mov p7, p6"), *broadcast({"x8": 0x7F800000, "x9": 0})]
     yield _scaled(ready, ("p6", "p7"), ((head.row_tiles * _VECTORS, VECTOR),))
     back = [plain(f"mov p5, {o}"), *further("p4", -head.row_tiles * TILE_FLOATS)]
-    yield _scaled(back, (o, "p5"), ((head.row_tiles, TILE_FLOATS), (head.dim_tiles, 0), (_VECTORS, VECTOR)))
+    yield _scaled(back, (o, "p5"), ((head.pairs, 2 * TILE_FLOATS), (head.dim_tiles, 0), (2 * _VECTORS, VECTOR)))
 
 
 def _scaled(setup: list[AssemblyOp], pointers: tuple[str, str], walk: tuple[tuple[int, int], ...]) -> FunctionPart:

@@ -42,6 +42,7 @@ def test_cases_that_are_not_daily_are_slow(tmp_path: Path, mark: str, daily: str
     assert text.count(" s  test_table.py\n") == 1
 
 
+@pytest.mark.slow
 def test_a_mark_that_names_no_case_is_refused(tmp_path: Path):
     text = said(tmp_path, "'b', 'x', 'y'")
     assert "test_table.py::test_it: no case is called 'x', 'y'" in text

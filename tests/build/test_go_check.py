@@ -82,6 +82,7 @@ def test_files_differ_from_where_the_branch_left_main(tree: Path):
 SLEEPS = "import time\ndef test_short(): pass\ndef test_long(): time.sleep(20)\ndef test_left(): pass"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seconds", "told"), [(1, "1 passed, 1 skipped"), (60, "1 failed, 1 passed")])
 def test_tests_end_with_their_time(tmp_path: Path, seconds: int, told: str):
     text = SLEEPS if seconds == 1 else "def test_short(): pass\ndef test_wrong(): assert False"

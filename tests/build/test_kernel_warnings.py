@@ -44,7 +44,7 @@ def warnings(tmp_path: Path) -> Callable[..., str]:
     return warnings
 
 
-@pytest.mark.daily("plain-aie2p-g++", "in two parts, clipped-aie2-g++")
+@pytest.mark.daily("plain-aie2p-g++")
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 @pytest.mark.parametrize("generation", GENERATIONS)
 @pytest.mark.parametrize("variant", VARIANTS)

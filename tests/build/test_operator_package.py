@@ -9,7 +9,7 @@ import pytest
 from scratch_tree import ROOT
 
 
-@pytest.mark.daily("one")
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", [["-k", "refused"], []], ids=["one", "all"])
 def test_an_operator_s_package_passes_its_tests_outside_of_the_checkout(tmp_path, chosen):
     package, place = tmp_path / "package", tmp_path / "installed"

@@ -138,6 +138,7 @@ def test_a_folder_that_cannot_be_made_is_named(scons, quick_cxx):
     assert '  File "' not in result.stderr
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_is_said_and_leaves_no_parts(tree):
     """Files stay below four KiB; then writing fails as on a full disk."""
     command = f"ulimit -f 4; exec '{sys.executable}' -B -m SCons -Q host"

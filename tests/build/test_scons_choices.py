@@ -82,6 +82,7 @@ def test_a_local_conf_with_another_choice_or_no_python_is_one_sentence(scons, tr
     assert expected in sentence(said)
 
 
+@pytest.mark.slow
 def test_outside_of_the_environment_the_way_in_is_named(scons, tmp_path):
     (tmp_path / "pydantic.py").write_text("raise ModuleNotFoundError('no pydantic', name='pydantic')\n")
     assert "'. .venv/bin/activate' first" in sentence(scons("host", PYTHONPATH=str(tmp_path)))

@@ -22,6 +22,8 @@ from support.cpu_time import spent
 from support.processes import ends
 from support.small_designs import loopback
 
+pytestmark = pytest.mark.slow
+
 FOLDERS = ("designs", "examples", "host", "kernels", "site_scons", "templates")
 BUILD = "from setuptools import build_meta; print(build_meta.build_{}({!r}))"
 
@@ -112,7 +114,6 @@ def test_the_version_stands_in_one_place(wheel, installed):
     assert f"\n## {bdforge.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -149,7 +150,6 @@ WITHOUT_COMPILER = (
 FIRST_MINUTE = 4  # of these: `demo`, `verify`, `emulate`
 
 
-@pytest.mark.slow
 def test_a_fresh_environment_without_a_compiler_is_a_minute_from_its_first_design(wheel, tmp_path):
     taken = [(spent(), "")]  # of CPU, since others may keep the machine busy
     checked([sys.executable, "-m", "venv", str(tmp_path / "venv")])
@@ -203,13 +203,11 @@ def test_a_project_of_ones_own_is_built_and_emulated(installed):
     assert "exact" in out
 
 
-@pytest.mark.slow
 def test_a_project_of_ones_own_passes_its_tests(installed):
     installed("new", "ours", "--force")
     assert "3 passed" in in_project(installed, "pytest", "-q", "-p", "no:cacheprovider")
 
 
-@pytest.mark.slow
 def test_a_project_of_ones_own_runs_an_operator_from_cpp(installed):
     installed("new", "ours", "--force")
     in_project(installed, "SCons", "-Q", "design=gemm", "emulate")

@@ -29,6 +29,7 @@ def task(design: BuiltDesign, **changes: Any) -> RunTask:
     return tasks_of(design, PROBLEMS[:1], None, (), OPTIONS | changes)[0]
 
 
+@pytest.mark.slow
 def test_a_run_is_known_by_what_its_files_hold_wherever_they_lie(small, tmp_path):
     first, second = (copied(small, tmp_path / name) for name in "ab")
     known = key(checked_run, task(first))

@@ -25,6 +25,7 @@ def small(monkeypatch):
     monkeypatch.setattr(demo, "LAYER", GemmProblem(20, 256, 40))
 
 
+@pytest.mark.daily("False")
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("compiler", [True, False])
 def test_the_demo_tells_each_step_and_where_to_go(run, monkeypatch, compiler: bool):

@@ -265,6 +265,7 @@ def test_mlir_has_its_sizes_already(run, small):
     assert (code, "is MLIR" in err) == (2, True)
 
 
+@pytest.mark.slow
 def test_how_sequences_wait_is_chosen_on_the_command_line(run, small):
     design = str(ROOT / "designs/gemm_i8_i2_bitnet.toml")
     for words, waits in (((), 8), (("--wait", "wide"), 1)):

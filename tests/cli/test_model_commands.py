@@ -106,6 +106,7 @@ def generate(run, model, small):
     return generate
 
 
+@pytest.mark.slow
 def test_tokens_come_behind_the_prompt_and_the_table_behind_them(generate):
     code, lines, err = generate("generate", "--prompt-ids", "3,1,4", "-n", "2", "--split", "array")
     assert (code, err) == (0, "")
@@ -150,6 +151,7 @@ def test_what_cannot_be_generated_is_refused(generate, options, reason):
     assert not any("Traceback" in line for line in (*lines, err))
 
 
+@pytest.mark.slow
 def test_bench_prints_llama_benchs_columns(generate):
     code, lines, _ = generate("bench", "-p", "5,8", "-n", "0,2", "-r", "2", "--split", "cpu", "-ub", "4")
     assert code == 0

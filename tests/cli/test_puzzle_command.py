@@ -72,6 +72,7 @@ def begun(run) -> Path:
     return Path()
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.usefixtures("begun")
 @pytest.mark.parametrize("number", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in STEPS])
 def test_a_puzzle_teaches_until_it_is_solved(number: int):

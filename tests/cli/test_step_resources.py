@@ -30,6 +30,7 @@ def most(text: str, rows: set[str]) -> tuple[int, int, int]:
     return len(tiles), max(taken.values()), max(locks.values())
 
 
+@pytest.mark.slow
 def test_each_design_has_its_most_of_all(designs: list[BuiltDesign]):
     *rows, limits = zip(*(column.cells for column in resource_table(designs).columns), strict=True)
     for design, row in zip(designs, rows, strict=True):

@@ -14,6 +14,7 @@ from bdforge.perf.size_sweep import COLUMNS, native_problems, sweep
 from support.built_designs import ROOT
 
 
+@pytest.mark.slow
 def test_the_walk_is_told_in_three_steps_and_goes_on_with_tune(run):
     arguments = "balance --types int8,int8,int32 --shape 512x256x512 --device phoenix --stack 1024"
     code, out, _ = run(*arguments.split())

@@ -52,6 +52,7 @@ def built(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_run_times_a_built_design_with_costs_of_its_kernels(run, built):
     arguments = "run", str(built), "--shape", "32x64x64", "--timing"
     code, out, err = run(*arguments, "--timeline", "gemm.json")

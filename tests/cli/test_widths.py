@@ -22,6 +22,7 @@ def cells(text: str) -> list[str]:
     return sorted(re.sub(r"[\s─]", "", text))
 
 
+@pytest.mark.daily("a chain", "a model", "a design", "a processor", "prose")
 @pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
 def test_every_width_shows_all_of_it(run, monkeypatch, arguments):
     monkeypatch.delenv("COLUMNS", raising=False)

@@ -234,7 +234,7 @@ def test_finish_rounds_and_saturates(code, shift, scaled, relu, generation):
     same(found, expected.clip(0) if relu else expected)
 
 
-@pytest.mark.daily("tile3-2-1-defines3")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tile", "core_row", "part", "defines"),
     [

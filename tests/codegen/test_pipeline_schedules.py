@@ -37,6 +37,7 @@ def test_blocks_keep_all_distances_to_themselves_and_to_the_next_one(block):
         assert apart >= edge.delay, (block.ops[edge.earlier], block.ops[edge.later])
 
 
+@pytest.mark.daily("aie2p-i2-2x2", "aie2p-i8-2x2", "aie2p-i4-1x2", "aie2-i8-2x2")
 def test_blocks_share_no_unit_and_no_bank(block):
     taken = set()
     for op, issue, choice in zip(block.ops, block.issues, block.choices, strict=True):

@@ -60,6 +60,7 @@ def test_every_code_and_the_largest_sums_are_right():
     same(found, (a @ b).astype(np.int32), "all codes")
 
 
+@pytest.mark.slow
 def test_a_lookup_is_slower_than_a_product():
     """A column of 24 k takes 14 cycles, eight tables twice 27 stores each; what comes besides is little."""
     cycles = assembled(NAME, "aie2p", sizes(64, 72, 64)).cycles

@@ -15,6 +15,7 @@ from support.task_calls import Found, Job, begun, faulty, found, refusing, says_
 JOBS = [Job(number) for number in (5, 3, 8, 3, 1)]
 
 
+@pytest.mark.slow
 def test_processes_find_the_same_in_the_same_order():
     told: list[tuple[int, int]] = []
     alone = Workers().results(found, JOBS, lambda done, of: told.append((done, of)))
@@ -61,6 +62,7 @@ def test_a_fault_of_its_own_tells_its_place_from_another_process():
     assert "task_calls.py" in raised.value.__notes__[0]
 
 
+@pytest.mark.slow
 def test_a_lost_process_costs_only_its_task(tmp_path: Path):
     jobs = [Job(number, str(tmp_path), kills=2 * (number == 1)) for number in range(4)]
     assert Workers(in_processes(2)).results(found, jobs) == [found(Job(number)) for number in range(4)]
@@ -120,6 +122,7 @@ def dask():
     return pytest.importorskip("distributed", reason="Dask is not installed; pip install 'bdforge[dask]'")
 
 
+@pytest.mark.slow
 def test_a_silent_scheduler_is_one_sentence(dask, monkeypatch):
     monkeypatch.setattr(task_runners, "CONNECT_SECONDS", 0.2)
     with pytest.raises(TaskError, match=r"no Dask scheduler answers at 'tcp://127.0.0.1:1'"):

@@ -48,6 +48,7 @@ def test_it_has_the_last_locks_and_bds_of_each_tile(name: str):
     assert again.code_at_end
 
 
+@pytest.mark.slow
 def test_it_lies_beside_the_same_design():
     """No lock, no BD and no line of program memory but the first ones, where cores start, is of both."""
     states = []

@@ -51,6 +51,7 @@ def test_both_operators_have_their_results_by_compiled_kernels(sizes, options):
     check(sizes, run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", SCHEDULES[1:], ids=str)
 def test_both_operators_have_their_results_by_machine_code(options):
     made = built_image(TEXT, "modes.mlir", PLANNED.kernels.defines, [])

@@ -20,6 +20,8 @@ from bdforge.operators import load_spec, plan
 from support.built_designs import ROOT
 from tools.site.playground.assemble import pack_documents, pack_python
 
+pytestmark = pytest.mark.slow
+
 DOCUMENTS = sorted([*(ROOT / "examples/documents").glob("*.toml"), *(ROOT / "examples/puzzles").glob("[0-9]*.toml")])
 LARGE = ("gemm_i8.toml", "13_gemm_4x8.toml")  # 4 x 8 cores
 TRANSPOSE = (ROOT / "examples/documents/transpose.toml").read_text()
@@ -81,7 +83,6 @@ def test_every_example_and_puzzle_makes_the_same_mlir(ask: Ask):
     _same(ask, [path for path in DOCUMENTS if path.name not in LARGE])
 
 
-@pytest.mark.slow
 def test_designs_of_many_cores_and_documents_of_every_operator_make_the_same_mlir(ask: Ask, tmp_path: Path):
     found = [path for path in DOCUMENTS if path.name in LARGE]
     specs = {spec.kind: spec for spec in map(load_spec, sorted((ROOT / "designs").glob("*.toml")))}

@@ -115,6 +115,7 @@ The \\*whole\\*.
     )
 
 
+@pytest.mark.slow
 def test_operators_tell_every_key_that_designs_use():
     made = operators.pages()
     for path in ROOT.glob("designs/*.toml"):

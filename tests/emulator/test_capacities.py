@@ -108,7 +108,7 @@ BEFORE_A_WAITING_BD = [
 ]  # fmt: skip
 
 
-@pytest.mark.daily(every=4)
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize(("device", "packets", "capacity", "held"), BEFORE_A_WAITING_BD)
 @pytest.mark.parametrize("seed", [None, pytest.param(1, marks=pytest.mark.slow), 2])
 def test_so_many_words_pass_ahead_of_those_that_a_core_wants_first_and_one_more_hangs(

@@ -223,6 +223,7 @@ WRONG: dict[str, Wrong] = {
 }  # fmt: skip
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_programs_run_exactly_in_any_order_and_on_stale_memory(name, style):

@@ -81,6 +81,7 @@ def _emulated(text: str, shape: tuple[int, int], **options) -> None:
     bdforge.emulate(text, list(np.zeros(shape, np.int32)), **options)
 
 
+@pytest.mark.slow
 def test_the_order_of_events_does_not_depend_on_the_hash_seed(small, tmp_path):
     """Of this process, whatever it is, and of another."""
     here, there = tmp_path / "here", tmp_path / "there"

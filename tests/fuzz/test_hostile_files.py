@@ -23,7 +23,7 @@ def fuzzed(*options: str) -> str:
     return done.stdout
 
 
-@pytest.mark.daily("design")
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", READERS)
 def test_the_files_that_are_mutated_are_sound(kind, tmp_path):
     """`packets_pad` has a sink without a program, and waits."""

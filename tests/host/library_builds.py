@@ -70,10 +70,17 @@ def _sources() -> str:
 
 
 def sanitized_build() -> Path:
-    """Folder of the library, bdforge-run and the test programs, without XRT, with sanitizers. Others are added to it,
+    """Folder of the library, bdforge-run and test programs, without XRT, with sanitizers. Others are added to it,
     which take its objects: compiling these takes longest."""
-    built(SANITIZED, "cpp", "cpp-tests", "xrt=none", f"sanitize={SANITIZERS}")
+    programs = (str(SANITIZED / "host" / "tests" / name) for name in ("probe", "c_program", "c_threads"))
+    built(SANITIZED, "cpp", *programs, "xrt=none", f"sanitize={SANITIZERS}")
     return SANITIZED / "host"
+
+
+def unit_cases() -> Path:
+    """The program of all cases of the library itself, which take as long to compile as half of it."""
+    built(SANITIZED, "cpp", "cpp-tests", "xrt=none", f"sanitize={SANITIZERS}")
+    return SANITIZED / "host" / "tests" / "unit"
 
 
 def npu_library() -> Path:

@@ -22,6 +22,7 @@ from tools.testing.source_tree import ROOT
 LICENCE = ROOT / "examples" / "bitnet" / "licence.gguf"
 Generate = Callable[..., Done]
 ON_CPU = {"GGML_BACKEND_PATH": ""}
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

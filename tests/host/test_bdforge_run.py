@@ -81,6 +81,7 @@ def test_many_sizes_are_timed_and_added_up(program: Path, design: Path):
     assert total == pytest.approx((3 * first + second) / 2, abs=0.01), f"medians {first}, {second} ms of 2 GEMMs each"
 
 
+@pytest.mark.slow
 def test_how_sequences_wait_can_be_chosen(program: Path, design: Path):
     """Another stream, the same C: with wide waits of two columns it is shorter by 16 bytes a step."""
     ways = [[], ["--wait", "wide", "--verify"], ["--wait", "column", "--in-flight", "1"]]
@@ -198,6 +199,7 @@ def writes(steps: list[dict]) -> list[dict]:
     return [write for part in found for write in part]
 
 
+@pytest.mark.slow
 def test_the_answer_comes_from_the_array_and_not_from_the_manifest(program: Path, own_design: Path):
     """Cores that are told to sum over no tile give zeros, whatever the rest of the manifest says."""
     path = own_design.parent / "manifest.json"

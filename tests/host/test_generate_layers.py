@@ -19,6 +19,8 @@ from support.tiny_layers import HEAD, PROMPT, TOKEN, TinyLayers
 from tools.bitnet.content import config, random_content
 from tools.bitnet.write import write_gguf
 
+pytestmark = pytest.mark.slow
+
 TINY, LAYERS, VOCABULARY, POSITIONS = TinyLayers(), 2, 320, 1100
 KEYS = 16  # of a tile of the composition's attention
 SIZES = (TINY.hidden, TINY.ffn, LAYERS, TINY.heads, TINY.kv, TINY.dim, VOCABULARY, POSITIONS)

@@ -21,6 +21,8 @@ from support.xrt_packages import fetch_packages
 from tools.bitnet.content import config, random_content
 from tools.bitnet.write import write_gguf
 
+pytestmark = pytest.mark.slow
+
 Stock = Callable[..., Done]
 VARIABLES = [f"BDFORGE_GGML_{name}" for name in ("DESIGN", "DEVICE", "ROWS", "COUNTS")]
 PROMPT = "Every token of a prompt is a row"
@@ -65,7 +67,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_gguf(tmp_path_factory.mktemp("model") / "tiny.gguf", content, "TQ2_0", "bitnet")
 
 
-@pytest.mark.daily(every=2)
 @pytest.mark.parametrize(("design", "within", "rows"), [("summing", "1e-6", "1"), ("scaling", "5e-3", "2")])
 def test_products_are_the_sums_in_whole_numbers(
     stock: Stock, design: str, within: str, rows: str, request: pytest.FixtureRequest
@@ -79,7 +80,6 @@ def test_products_are_the_sums_in_whole_numbers(
     assert "row 0, block 0 holds other values than -d, 0 and d" in done.stderr
 
 
-@pytest.mark.slow
 def test_ggmls_own_tests_of_ternary_products_pass_and_nothing_else_is_claimed(
     stock: Stock, packages: Packages, summing: PlannedDesign
 ):
@@ -156,7 +156,6 @@ def test_a_models_text_is_the_same_with_and_without_us(packages: Packages, model
     assert b"11 matrices packed" in said
 
 
-@pytest.mark.slow
 def test_an_older_ggml_with_other_tables_takes_us_too(packages: Packages, summing: PlannedDesign, tmp_path: Path):
     try:
         libraries = fetch_older_ggml()
@@ -244,7 +243,6 @@ def test_a_design_that_does_more_is_refused(asks: Path, tmp_path: Path):
     assert "relu is no GEMM of int8 with int2 to int32, or scaled to bf16 and nothing more" in done.stderr
 
 
-@pytest.mark.slow
 def test_with_xrt_it_loads_and_says_what_of_an_npu_is_missing(packages: Packages, summing: PlannedDesign):
     try:
         xrt = fetch_packages()
@@ -260,7 +258,6 @@ def test_with_xrt_it_loads_and_says_what_of_an_npu_is_missing(packages: Packages
     assert re.search(r"bdforge: device 0: .* \(XRT: .*\) \(not used; other backends go on\)", done.stderr)
 
 
-@pytest.mark.slow
 def test_without_ggml_the_build_says_what_to_install(tmp_path: Path):
     done = scons(tmp_path / "build", "ggml", f"ggml={tmp_path}", "xrt=none", "design=gemm_i8_i2_bf16", check=False)
     assert done.returncode == 2

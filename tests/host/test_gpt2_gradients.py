@@ -66,6 +66,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return c_program(folder, EXAMPLE / "layers.c", EXAMPLE / "model.c", ROOT / "tests/host/gpt2_step.c")
 
 
+@pytest.mark.slow
 def test_the_example_computes_gpt2_and_its_gradients(program: Path):
     rng = np.random.default_rng(3)
     values = rng.normal(0, 0.3, sum(int(np.prod(shape)) for shape in SHAPES.values())).astype(np.float32)

@@ -73,11 +73,13 @@ def second_build(prefix: Path) -> str:
     return scons(SANITIZED, "--tree=all", "cpp", "cpp-tests", *options).stdout
 
 
+@pytest.mark.slow
 def test_a_second_build_does_nothing_and_a_touched_header_changes_nothing(second_build: str):
     assert "+-cpp-tests\n" in second_build
     assert "[" not in second_build
 
 
+@pytest.mark.slow
 def test_objects_are_made_again_when_a_header_changes_that_they_include(second_build: str):
     _, _, probe = second_build.partition("+-tests/host/probe.cpp\n")
     included = probe.split("/lib/libbdforge.a")[0]
@@ -85,7 +87,7 @@ def test_objects_are_made_again_when_a_header_changes_that_they_include(second_b
         assert f"+-{header}\n" in included
 
 
-@pytest.mark.daily("options0")
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("pkg-config"), reason="pkg-config is not installed")
 @pytest.mark.parametrize("options", [[], ["--static"], ["--define-variable=runpath={lib}"]])
 def test_pkg_config_gives_what_a_program_needs(prefix: Path, other: Path, options: list[str]):
@@ -103,7 +105,7 @@ def test_pkg_config_gives_what_a_program_needs(prefix: Path, other: Path, option
     assert f"libbdforge.so.{SERIES} => {place}/libbdforge.so.{SERIES}" in run("ldd", other / "other").stdout
 
 
-@pytest.mark.daily("bdforge::shared-True")
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("cmake"), reason="cmake is not installed")
 @pytest.mark.parametrize(("target", "shared"), [("bdforge::bdforge", False), ("bdforge::shared", True)])
 def test_cmake_finds_the_package(prefix: Path, other: Path, target: str, shared: bool):
@@ -136,7 +138,7 @@ def test_a_package_s_layout_serves_cmake_and_pkg_config(prefix: Path, other: Pat
     assert found.removeprefix(str(other / "stage")) == f"/usr/{libdir}"
 
 
-@pytest.mark.daily("../lib")
+@pytest.mark.slow
 @pytest.mark.parametrize("libdir", ["/usr/lib", "../lib", "."])
 def test_a_folder_of_libraries_is_below_the_prefix(libdir: str):
     done = scons(SANITIZED, "install", "-n", f"libdir={libdir}", check=False)

@@ -47,6 +47,7 @@ def layer(steps: Path) -> Path:
     return composed(steps, "layer")
 
 
+@pytest.mark.slow
 def test_a_composition_is_run_and_verified_by_the_library(build: Path, layer: Path):
     options = ["-d", "emulated", "--verify", "-i", "2", "--warmup", "0", "-s", "tokens=21"]
     done = run(build / "bin" / "bdforge-run", "-x", layer / "layer.xclbin", *options)
@@ -68,6 +69,7 @@ def weights_of(rng: np.random.Generator) -> dict[str, np.ndarray]:
     return norms | matrices
 
 
+@pytest.mark.slow
 def test_layers_in_one_batch_make_what_pythons_list_makes(steps: Path, tmp_path: Path):
     """By the C API: states stay where they are, weights, codes and scales are each layer's own."""
     tokens, layers, kept = 9, 2, ("codes", "scales")

@@ -56,6 +56,7 @@ def test_the_cpp_example_works(build: Path, tmp_path: Path):
     assert done.stdout == "-256 -1.28\n"
 
 
+@pytest.mark.slow
 def test_the_example_of_a_consumer_works(build: Path, tmp_path: Path):
     source = (ROOT / "examples/cpp/main.cpp").read_text()
     program = compiled(tmp_path, build, "main.cpp", source, "-std=c++17")

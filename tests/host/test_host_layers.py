@@ -9,7 +9,7 @@ from shutil import copytree
 import ml_dtypes
 import numpy as np
 import pytest
-from library_builds import c_program, run, small_design
+from library_builds import c_program, run, small_design, unit_cases
 
 from bdforge.models import ArrayParts, Ledger
 from bdforge.models.bitnet import Checkpoint
@@ -96,7 +96,7 @@ def floats(file: Path, *shape: int) -> np.ndarray:
     return np.frombuffer(file.read_bytes(), np.float32).reshape(shape)
 
 
-@pytest.mark.daily("with a head")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("designs", "room", "pieces"),
     [
@@ -150,12 +150,13 @@ def test_logits_are_near_those_in_float64(built: Built, tmp_path: Path):
     assert ((normal @ built.content.embedding.T - expected) ** 2).sum() < 3e-3 * (expected**2).sum()
 
 
-@pytest.mark.parametrize("group", ["layers", pytest.param("long texts", marks=pytest.mark.slow)])
-def test_texts_on_memory_that_is_apart(build: Path, built: Built, tmp_path: Path, group: str):
+@pytest.mark.slow
+@pytest.mark.parametrize("group", ["layers", "long texts"])
+def test_texts_on_memory_that_is_apart(built: Built, tmp_path: Path, group: str):
     """What one side writes the other one sees when it is told to, and not before: no cache goes to and fro unseen."""
     for design in built.designs.values():
         (tmp_path / design.name).symlink_to(design.parent)
-    done = run(build / "tests" / "unit", tmp_path, group)
+    done = run(unit_cases(), tmp_path, group)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
 
 
@@ -169,7 +170,7 @@ def refused(built: Built, folder: Path, designs: Sequence[Path], status: int, re
     assert reason in done.stderr
 
 
-@pytest.mark.daily(every=2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
@@ -185,6 +186,7 @@ def test_compositions_of_another_model_are_refused(built: Built, tmp_path: Path,
     refused(built, tmp_path, [built.designs[PROMPT]], BDFORGE_ARGUMENT, reason)
 
 
+@pytest.mark.slow
 def test_designs_that_are_no_layer_are_refused(built: Built, tmp_path: Path):
     write_files(tmp_path, built.content)
     prompt = built.designs[PROMPT]
@@ -197,7 +199,7 @@ def test_designs_that_are_no_layer_are_refused(built: Built, tmp_path: Path):
     refused(built, tmp_path, [prompt.parent], BDFORGE_FILE, "build the design")
 
 
-@pytest.mark.daily(every=3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("role", "odd"),
     [
@@ -216,6 +218,7 @@ def test_roles_that_do_not_fit_are_named(built: Built, tmp_path: Path, role: str
     refused(built, tmp_path, [copy], BDFORGE_ARGUMENT, f"design bitnet is no layer of BitNet: {odd};")
 
 
+@pytest.mark.slow
 def test_weights_that_do_not_fit_are_refused(built: Built, tmp_path: Path):
     content, designs = built.content, [built.designs[name] for name in (PROMPT, TOKEN)]
     write_files(tmp_path, content)

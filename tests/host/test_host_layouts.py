@@ -70,6 +70,7 @@ def kept(name: str):
     return name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [kept(name) for name in LAYOUTS])
 def test_every_layout_is_run_and_verified_by_the_library(build: Path, tmp_path: Path, name: str):
     image = small_design(tmp_path, plan_of(**LAYOUTS[name]))
@@ -93,9 +94,7 @@ PARTS = {"q": 32, "k": 64}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "facts", [pytest.param({"epilogue": {"gate": "relu2"}}, marks=pytest.mark.slow), {"outputs": PARTS}]
-)
+@pytest.mark.parametrize("facts", [{"epilogue": {"gate": "relu2"}}, {"outputs": PARTS}])
 def test_gated_products_and_those_of_several_arrays_go_by_files(build: Path, tmp_path: Path, facts: dict[str, Any]):
     """By the manifest alone: nothing in C++ knows of gates, nor of outputs beside C."""
     planned = plan_gemm(

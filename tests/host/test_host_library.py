@@ -7,7 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from library_builds import ROOT, built, edit_manifest, replace_kernels, run, small_design, small_plan, write_manifest
+from library_builds import (
+    ROOT,
+    built,
+    edit_manifest,
+    replace_kernels,
+    run,
+    small_design,
+    small_plan,
+    unit_cases,
+    write_manifest,
+)
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import plan_gemm, sequence, spec_from
@@ -47,9 +57,10 @@ GROUPS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
-def test_the_librarys_cases_pass_under_sanitizers(build: Path, data: Path, group: str):
-    done = run(build / "tests" / "unit", data, group)
+def test_the_librarys_cases_pass_under_sanitizers(data: Path, group: str):
+    done = run(unit_cases(), data, group)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
 from host_programs import TARGET, content_of, probed
 
 from bdforge.design.sequences import Builder, Program
@@ -41,6 +42,7 @@ def of_form(sequences: list[dict[str, Any]]) -> list[str]:
     return answers([{"parameters": [1], "sequence": {"wide": False} | one} for one in sequences])
 
 
+@pytest.mark.slow
 def test_ends_of_the_form_are_taken_and_what_is_next_is_refused():
     """The same ends as in Python, but for channels: their number is the target's."""
     taken = [(name, value) for name, bound in BOUNDS.items() for value in bound.accepted()]

@@ -70,7 +70,7 @@ def different_bytes(found: bytes, expected: bytes) -> str:
     return f"byte {at} is {found[at]:#x}, expected {expected[at]:#x}; wrong are bytes {numbers(wrong, len(found))}"
 
 
-@pytest.mark.daily("0")
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(8))
 def test_operands_of_the_family_are_placed_and_fetched_as_python_does(tmp_path: Path, part: int):
     cases = []
@@ -81,6 +81,7 @@ def test_operands_of_the_family_are_placed_and_fetched_as_python_does(tmp_path: 
     follow_all(cases)
 
 
+@pytest.mark.slow
 def test_tensors_of_any_order_are_placed_and_fetched_as_python_does(tmp_path: Path):
     """Contractions with all operands staged, or as planned; elements of whole bytes, and packed ones."""
     kinds = (("int8", "int8", "int32"), "row row row"), (("int8", "int2", "int32"), "row packed row")
@@ -134,6 +135,7 @@ def any_layout(rng: np.random.Generator, shape: tuple[tuple[int, ...], ...]) -> 
     return build.program
 
 
+@pytest.mark.slow
 def test_any_layout_is_placed_and_fetched_as_python_does(tmp_path: Path):
     """Axes that are whole lines, several loops, beyond 8 bytes of codes, and of one place only."""
     shapes = [

@@ -174,6 +174,7 @@ class _Random:
         return self.build.bd(argument, per_word * self.number(1 << 22), sizes, strides, runs, when, bits)
 
 
+@pytest.mark.slow
 def test_random_programs_make_the_same_words(probe):
     programs = [(_Random(seed).program(), [seed % 13, seed % 7], seed % 3 == 0) for seed in range(50)]
     answers = probe([line(content_of(program), parameters, wide) for program, parameters, wide in programs])

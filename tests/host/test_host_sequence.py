@@ -163,6 +163,7 @@ def test_words_and_bytes_of_buffers_are_the_same_for_hundreds_of_sizes(plans, dr
     assert refused <= len(sizes) // 100
 
 
+@pytest.mark.slow
 def test_a_leading_dimension_of_0_is_no_gap(plans, driver):
     shapes = [(index, *shape) for index in range(len(plans)) for shape in ((33, 40, 70), (512, 512, 512))]
     natural = [(index, m, k, n, *leading(index, (m, k, n), [0, 0, 0])) for index, m, k, n in shapes]

@@ -87,6 +87,7 @@ def test_mutated_programs_are_run_as_python_runs_them_or_refused_by_name(probe, 
     assert 10 < sum(answer.startswith("[") for answer in answers) < 90
 
 
+@pytest.mark.slow
 def test_mutated_targets_are_refused_by_name_or_make_words(probe):
     rng = random.Random(5)
     program = content_of(copying())

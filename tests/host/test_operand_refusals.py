@@ -56,7 +56,7 @@ def depends_on(program: Program, value: int | None) -> set[str]:
     )
 
 
-@pytest.mark.daily("44")
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [44, 5])
 def test_each_operand_of_any_design_is_known_by_the_sizes_that_it_depends_on(tmp_path: Path, step: int):
     (tmp_path / "array").write_bytes(bytes(1 << 20))
@@ -170,7 +170,7 @@ def added(rng: random.Random, program: dict[str, Any]) -> int:
     return len(values) - 1
 
 
-@pytest.mark.daily("44-100")
+@pytest.mark.slow
 @pytest.mark.parametrize(("step", "count"), [(44, 100), (5, 400)])
 def test_no_operand_of_a_hostile_manifest_leaves_its_buffer(tmp_path: Path, step: int, count: int):
     """Sanitizers end the probe where one does; most are refused by name."""

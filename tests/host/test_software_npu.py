@@ -69,6 +69,7 @@ def check_flat(seen: list[dict[str, int]], programs: int):
         assert late["kilobytes"] - early["kilobytes"] < KILOBYTES * programs, seen
 
 
+@pytest.mark.slow
 def test_programs_run_side_by_side_and_give_back_what_they_take(environ: Mapping[str, str], tmp_path: Path):
     """Each run has a buffer of 1 MiB of its own, so that a leak of one shows within a few."""
     check_flat(run_at_once(tmp_path, environ, 2, 20), 2)
@@ -138,6 +139,7 @@ TOLD = ("command 2: TIMEOUT", "command 6, run 1 of a chain: ERROR", "command 7: 
 """Of the context with two units, whose second one was loaded in between."""
 
 
+@pytest.mark.slow
 def test_the_device_takes_the_last_value_of_each_limit_and_refuses_the_next(environ: Mapping[str, str], tmp_path: Path):
     ((design, _),) = designs(tmp_path / "sound", 1)
     endless = build(tmp_path / "endless", spec_content(16, 16, 32))
@@ -172,13 +174,14 @@ def test_copies_of_a_descriptor_are_the_device(environ: Mapping[str, str], tmp_p
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.daily("1")
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_no_ioctl_hurts_the_program_or_the_server(library: Path, device_server: str, tmp_path: Path, seed: int):
     folder = device_ioctls.prepared(tmp_path)
     assert device_ioctls.run(folder, library, device_server, range(seed, seed + 1), 60) == 0
 
 
+@pytest.mark.slow
 def test_the_command_shows_the_device_and_ends_as_its_program(library: Path, tmp_path: Path):
     here = {LIBRARY_VARIABLE: str(library)}
     script = "cat /sys/bus/pci/drivers/amdxdna/*/vbnv; exit 5"

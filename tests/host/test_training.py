@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from library_builds import ROOT, c_program, run, small_design
+from library_builds import ROOT, c_program, run, small_design, unit_cases
 
 from bdforge.devices import device_named
 from bdforge.operators.gemm import plan_gemm, spec_from
@@ -30,10 +30,10 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.daily("llmc")
+@pytest.mark.slow
 @pytest.mark.parametrize("group", ["copies", "floats", "llmc"])
-def test_floats_are_multiplied_on_the_array(build: Path, data: Path, group: str):
-    done = run(build / "tests" / "unit", data, group)
+def test_floats_are_multiplied_on_the_array(data: Path, group: str):
+    done = run(unit_cases(), data, group)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
 
 
@@ -41,8 +41,9 @@ def told(name: str, sizes: str) -> str:
     return f"bdforge: {name} {sizes} on the processor: "
 
 
-def test_the_processor_says_once_what_it_computes_and_why(build: Path, data: Path):
-    done = run(build / "tests" / "unit", data, "llmc_fallback")
+@pytest.mark.slow
+def test_the_processor_says_once_what_it_computes_and_why(data: Path):
+    done = run(unit_cases(), data, "llmc_fallback")
     assert done.returncode == 0, done.stdout + done.stderr
     why = "no design was given; call bdforge_llmc_start with one"
     assert done.stderr.splitlines() == [
@@ -53,8 +54,9 @@ def test_the_processor_says_once_what_it_computes_and_why(build: Path, data: Pat
     ]
 
 
-def test_a_device_that_fails_is_named_and_left_alone(build: Path, data: Path):
-    done = run(build / "tests" / "unit", data, "llmc_failure")
+@pytest.mark.slow
+def test_a_device_that_fails_is_named_and_left_alone(data: Path):
+    done = run(unit_cases(), data, "llmc_failure")
     assert done.returncode == 0, done.stdout + done.stderr
     first, *rest = done.stderr.splitlines()
     assert first == told("matmul_forward", "21 x 10 x 20") + "the device ended the run with ERROR"

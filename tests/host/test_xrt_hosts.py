@@ -51,6 +51,8 @@ PROBLEM = PLAN.spec.problems[0]
 SIZES = ["-M", "33", "-K", "40", "-N", "70"]
 ONCE = ["-i", "1", "--warmup", "0"]
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def pdi() -> bytes:
@@ -119,7 +121,6 @@ def test_the_program_needs_the_real_library(program: Path):
 NO_DEVICE = [("0", "No such device with index '0'"), (BDF, f"No such device '{BDF}'")]
 
 
-@pytest.mark.daily(every=2)
 @pytest.mark.parametrize(("device", "reason"), NO_DEVICE)
 def test_without_a_device_it_says_so_and_leaves_nothing(
     xrt: Packages, program: Path, design: Path, tmp_path: Path, device: str, reason: str
@@ -136,7 +137,6 @@ def test_without_a_device_it_says_so_and_leaves_nothing(
     assert not list(home.iterdir())
 
 
-@pytest.mark.slow
 def test_the_emulated_array_needs_no_npu_beside_xrt(xrt: Packages, program: Path, design: Path):
     done = run_alone(xrt.command(program, "-x", design, *SIZES, "-d", "emulated", "--verify", *ONCE), {}, None)
     assert (done.returncode, done.stderr) == (0, "")
@@ -159,7 +159,6 @@ def test_xclbinutil_writes_the_same_bytes(xrt: Packages, tmp_path: Path):
     assert ours == theirs
 
 
-@pytest.mark.daily(every=2)
 @pytest.mark.parametrize("sizes", [(33, 40, 70), (70, 5, 33)])
 def test_xrt_runs_an_xclbin_at_any_size(npu: SoftwareNpu, program: Path, design: Path, sizes: tuple[int, int, int]):
     M, K, N = map(str, sizes)

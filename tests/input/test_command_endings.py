@@ -45,6 +45,7 @@ def test_output_that_cannot_be_written_is_said(command):
     assert message == "bdforge: the output cannot be written: No space left on device\n"
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_fault():
     command = f"'{sys.executable}' -m bdforge.cli render '{DESIGN}' | head -n 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, check=True)
@@ -60,7 +61,7 @@ def test_output_in_an_encoding_that_lacks_a_character_is_escaped(tmp_path):
     assert "\\u2192" in ended.out
 
 
-@pytest.mark.daily("0.2")
+@pytest.mark.slow
 @pytest.mark.parametrize("wait", [0.02, 0.2, 0.6])
 def test_an_interrupt_at_any_time_leaves_no_traceback(wait):
     process = subprocess.Popen(

@@ -127,6 +127,7 @@ def test_in_a_program_of_others_a_kernel_that_exits_is_an_exception():
 SHORT = "import bdforge.common.watched as w; w.PATIENCE_SECONDS = 0.06\nfrom bdforge.cli import main\nmain()"
 
 
+@pytest.mark.slow
 def test_a_compiled_kernel_without_an_end_is_named_and_ctrl_c_ends_it(tmp_path):
     """Such a kernel sees no signal of Python's: the process that waits for it ends it."""
     compiled(tmp_path, "void probe(volatile int* b) { for (;;) b[0]; }")

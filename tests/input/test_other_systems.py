@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 WITHOUT_LINUX = """
 import importlib, os, select, socket
 for owner, names in ((os, ("sched_getaffinity", "sched_setaffinity", "pidfd_open", "memfd_create", "posix_fallocate")),
@@ -19,6 +21,7 @@ assert processors() == os.cpu_count()
 """
 
 
+@pytest.mark.slow
 def test_every_command_is_imported_without_what_linux_alone_has():
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_LINUX], text=True, capture_output=True, timeout=120, check=False

@@ -28,7 +28,7 @@ def build_of(kind: str, tile: tuple[int, int, int], rho: int, options: tuple[str
     return Build("aie2p", (f"mm_bf16_bf16_{kind}",), tile, (*given, f"-DDIM_RHO={rho}"))
 
 
-BUILDS = [build_of(kind, tile, rho, options) for kind, tile, rho, _, options in CASES[5:7]]  # those of each day
+BUILDS = [build_of(kind, tile, rho, options) for kind, tile, rho, _, options in CASES[5:7]]
 
 
 def operands(kind: str, tile: tuple[int, int, int], rho: int) -> list[np.ndarray]:
@@ -40,7 +40,7 @@ def operands(kind: str, tile: tuple[int, int, int], rho: int) -> list[np.ndarray
     return [x.astype(BF16 if i < 2 or kind == "bf16" else np.float32) for i, x in enumerate(found)]
 
 
-@pytest.mark.daily("bf16-tile5-1-0-options5", "f32-tile6-3-2-options6")
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "tile", "rho", "part", "options"), CASES)
 def test_machine_code_gives_the_bits_of_the_compiled_kernel(kernel_library, kind, tile, rho, part, options):
     m, k, n = tile
@@ -59,7 +59,7 @@ RATES = [  # C, tile, other options, cycles
 ]  # fmt: skip
 
 
-@pytest.mark.daily(every=3)
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "tile", "options", "cycles"), RATES)
 def test_tiles_take_no_more_cycles_than_their_schedules_took(kind, tile, options, cycles):
     sizes = tuple(f"DIM_{name}={size}" for name, size in zip("MKN", tile, strict=True))

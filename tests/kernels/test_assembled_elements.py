@@ -25,8 +25,7 @@ def build_of(name: str) -> Build:
     return Build("aie2p", ("elementwise_bf16",), (8, 8, 8), tuple(f"-D{option}" for option in options(name)))
 
 
-DAILY = ("silu_gate", "add")
-BUILDS = [build_of(name) for name in DAILY]
+BUILDS = [build_of("add")]  # that of each day
 
 
 def operands(name: str, seed: int) -> list[np.ndarray]:
@@ -44,7 +43,7 @@ def operands(name: str, seed: int) -> list[np.ndarray]:
     return found
 
 
-@pytest.mark.daily(*DAILY)
+@pytest.mark.daily("add")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_machine_code_gives_the_bits_of_the_compiled_kernel(kernel_library, name: str):
     for seed in range(2):
@@ -57,6 +56,7 @@ def test_machine_code_gives_the_bits_of_the_compiled_kernel(kernel_library, name
         same(found.astype(np.float32), wanted.astype(np.float32))
 
 
+@pytest.mark.slow
 def test_both_executors_agree_on_a_gate():
     given, runs = operands("gelu_gate", 5), []
     kernel = assembled("elementwise_bf16", "aie2p", options("gelu_gate"))

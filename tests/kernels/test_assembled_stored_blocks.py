@@ -11,6 +11,8 @@ from bdforge.devices.formats import pack_bfp16
 from codegen.test_assembled_kernels import call
 from support.differences import same
 
+pytestmark = pytest.mark.slow
+
 BF16 = ml_dtypes.bfloat16
 CASES = [  # kernel, tile, rows in so many parts and which, other options
     ("mm_bfp16_bfp16_bfp16", (32, 32, 32), 1, 0, ()),
@@ -41,7 +43,7 @@ def build_of(name: str, tile: tuple[int, int, int], rho: int, options: tuple[str
 BUILDS = [build_of(*case[:3], case[4]) for case in CASES]
 each_case = pytest.mark.parametrize(
     ("name", "tile", "rho", "part", "options"),
-    [pytest.param(*case, marks=pytest.mark.slow if case[0].endswith("f32") else ()) for case in CASES],
+    CASES,
 )
 
 
@@ -79,7 +81,6 @@ def test_machine_code_gives_the_bits_of_the_compiled_kernel(kernel_library, name
         same(one.view(np.uint8), other.view(np.uint8))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(24))
 def test_any_tile_of_integers_equals_numpy(seed):
     """Of numbers that block floats hold, and sums that float32 does."""

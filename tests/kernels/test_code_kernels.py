@@ -54,6 +54,7 @@ def test_codes_are_exact_but_near_halves(kernel_library, build):
         assert (y[WIDTH:] == 7).all()
 
 
+@pytest.mark.daily("aie2p")
 @pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.generation)
 def test_codes_of_floats_are_exact_but_near_halves(kernel_library, build):
     library, rng = kernel_library(build), np.random.default_rng(3)
@@ -122,6 +123,7 @@ def test_sums_times_scales_of_rows_and_columns(kernel_library, build):
         assert not np.signbit(y[exact == 0]).any()
 
 
+@pytest.mark.daily("aie2")
 @pytest.mark.parametrize("build", FLOATS, ids=lambda build: build.generation)
 def test_sums_times_scales_as_floats(kernel_library, build):
     library, (x, c) = kernel_library(build), sums_and_columns()
@@ -171,6 +173,7 @@ CONVERSIONS = (
 )  # fmt: skip
 
 
+@pytest.mark.daily("int8_to_bf16", "bf16_to_f32", "quantise")
 @pytest.mark.parametrize("function", CONVERSIONS)
 def test_a_row_of_machine_code_takes_the_cycles_that_its_function_claims(function):
     spec = spec_from({"kind": "convert", "function": function, "width": WIDTH}, "row")
@@ -179,6 +182,7 @@ def test_a_row_of_machine_code_takes_the_cycles_that_its_function_claims(functio
         assert claimed == assembled(name, "aie2p", kernels.defines).cycles
 
 
+@pytest.mark.slow
 def test_machine_code_gives_the_bits_of_the_compiled_kernels(kernel_library):
     library = kernel_library(BUILDS[0])
     for row in rows():

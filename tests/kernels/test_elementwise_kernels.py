@@ -10,6 +10,8 @@ from kernel_library import Build, KernelError, aligned, aligned_copy
 from support.differences import same
 from support.family_oracle import ROUND
 
+pytestmark = pytest.mark.slow
+
 BF16 = ml_dtypes.bfloat16
 VECTOR_BYTES = {"aie2p": 64, "aie2": 32}
 FUNCTIONS = {
@@ -80,7 +82,6 @@ BUILDS = (
 )
 
 
-@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("case", INT8_CASES, ids=lambda case: "-".join(map(str, case)))
 def test_every_pair_of_int8_is_rounded_and_saturated(kernel_library, case):
     _, function, shift, rounding = case
@@ -146,7 +147,6 @@ def test_near_functions_keep_to_their_bound_on_every_number(kernel_library, gene
     assert abs(found - exact)[abs(wide) < 8].mean() < 2**-10
 
 
-@pytest.mark.daily("aie2")
 @pytest.mark.parametrize("generation", VECTOR_BYTES)
 def test_a_tile_that_is_no_whole_vectors_is_refused(refusal, generation):
     vector = VECTOR_BYTES[generation]
@@ -159,7 +159,6 @@ def test_a_tile_that_is_no_whole_vectors_is_refused(refusal, generation):
         assert "the tile must be whole vectors" in told
 
 
-@pytest.mark.daily("31", "32")
 @pytest.mark.parametrize("shift", [-1, 31, 32])
 def test_shifts_are_0_to_31(refusal, shift):
     told = refusal("aie2p", "elementwise_i8", "-DFUNCTION=mul", "-DTILE_ELEMENTS=64", f"-DSHIFT={shift}")

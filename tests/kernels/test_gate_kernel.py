@@ -12,6 +12,8 @@ from codegen.test_assembled_kernels import call
 from support.differences import same
 from support.micro_tiles import MICRO, field_scale, from_micro_tiles, micro_tiled
 
+pytestmark = pytest.mark.slow
+
 ARRAY_ROWS = 4
 # generation, (m, k, n), macros
 SQUARES = [
@@ -111,9 +113,7 @@ def silu_numbers(rng, m, n):
     return aligned_copy(np.concatenate([rows, columns]), np.float32)
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(SILU[0], marks=pytest.mark.slow), TURNED], ids=lambda case: "-".join(map(str, case))
-)
+@pytest.mark.parametrize("case", [SILU[0], TURNED], ids=lambda case: "-".join(map(str, case)))
 def test_machine_code_gives_the_bits_of_the_compiled_silu(kernel_library, case):
     _, (m, _, n), macros = case
     rng, core_row = np.random.default_rng(14), 1
@@ -143,7 +143,6 @@ def test_silu_of_a_scaled_gate_times_scaled_up(kernel_library, case):
     assert np.abs(gate).max() > 10
 
 
-@pytest.mark.daily(every=4)
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -33,13 +33,16 @@ block = st.one_of(
 )
 
 
-@pytest.fixture(scope="session", params=[("-O2", "-march=native"), PLAIN], ids=str)
+@pytest.fixture(
+    scope="session", params=[pytest.param(("-O2", "-march=native"), marks=pytest.mark.slow), PLAIN], ids=str
+)
 def floats(request, shared, api):
     library = shared([PROBE], *(api("aie2p", PLAIN) if request.param == PLAIN else request.param))
     library.call("set_modes", CONV_EVEN, 0)
     return library
 
 
+@pytest.mark.slow
 @QUICK
 @given(st.lists(block, min_size=8, max_size=8))
 def test_blocks_are_those_of_the_host_bit_by_bit(floats, values):

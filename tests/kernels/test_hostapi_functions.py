@@ -30,6 +30,7 @@ def drawn(seed, n, scale):
     return np.random.default_rng(seed).normal(size=n) * scale
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-3, 1, 30])
 def test_a_row_is_normed(probe, scale):
     x, y = called(probe.norm, 96, drawn(1, 96, scale))

@@ -319,7 +319,7 @@ SHAPES = {
 User Guide, matrix multiplication; aie::detail::mmul_*.hpp)."""
 
 
-@pytest.mark.daily("aie2p")
+@pytest.mark.slow
 @pytest.mark.parametrize("generation", SHAPES)
 def test_shapes_of_mmul_are_those_of_the_api(mmul_library, generation):
     library, found = mmul_library(generation), set()
@@ -337,6 +337,7 @@ def test_shapes_of_mmul_are_those_of_the_api(mmul_library, generation):
     assert found == expected, f"too many {found - expected}, missing {expected - found}"
 
 
+@pytest.mark.daily("aie2p-()")
 @pytest.mark.parametrize(
     ("generation", "options"),
     [

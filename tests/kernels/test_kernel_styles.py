@@ -57,7 +57,7 @@ def clipped(values, dtype):
 # Element-wise and images
 
 
-@pytest.mark.daily("aie2p")
+@pytest.mark.slow
 def test_raw_pointers_walk_registers(styles):
     x, y = bf16(1, 96), aligned(96, BF16)
     styles.call("raw_relu", x, y, 96)
@@ -67,6 +67,7 @@ def test_raw_pointers_walk_registers(styles):
     same(copy, image)
 
 
+@pytest.mark.daily("aie2p")
 def test_raw_pointers_are_aligned(styles):
     with pytest.raises(KernelError, match=r"a vector through a pointer: 64 lanes at address .* 4 bytes past a"):
         styles.call("pass_through", aligned(64, np.uint8, 4), aligned(64, np.uint8), 1, 64)

@@ -9,6 +9,8 @@ from bdforge.core.codegen.kernels import assembled
 from codegen.test_assembled_kernels import call
 from support.differences import same
 
+pytestmark = pytest.mark.slow
+
 BF16 = ml_dtypes.bfloat16
 CASES = [("aie2p", 32), ("aie2p", 2560), ("aie2", 48), ("aie2p", 4096), ("aie2p", 6912)]
 EPSILON = 1e-6
@@ -18,7 +20,7 @@ def build_of(generation: str, width: int) -> Build:
     return Build(generation, ("rmsnorm_bf16",), (8, 8, 8), (f"-DTILE_ELEMENTS={width}", f"-DEPSILON={EPSILON}F"))
 
 
-BUILDS = [build_of(*case) for case in CASES[:3]]  # those of each day
+BUILDS = [build_of(*case) for case in CASES]
 
 
 def rows(width: int) -> list[np.ndarray]:
@@ -29,7 +31,6 @@ def rows(width: int) -> list[np.ndarray]:
     return [*normal, spike, np.zeros(width), np.full(width, 1.0), np.full(width, 1 - 2.0**-8), np.arange(width)]
 
 
-@pytest.mark.daily("aie2p-32", "aie2-48")
 @pytest.mark.parametrize(("generation", "width"), CASES)
 def test_rows_keep_to_their_bound(kernel_library, generation, width):
     library, rng = kernel_library(build_of(generation, width)), np.random.default_rng(1)

@@ -9,6 +9,8 @@ from bdforge.core.codegen.kernels import assembled
 from codegen.test_assembled_kernels import call
 from support.differences import same
 
+pytestmark = pytest.mark.slow
+
 BF16 = ml_dtypes.bfloat16
 CASES = [
     ("aie2p", 64, 1, "halves"), ("aie2p", 128, 3, "neighbours"),
@@ -54,7 +56,6 @@ def expected(x: np.ndarray, t: np.ndarray, pairs: str) -> tuple[np.ndarray, np.n
     return exact, 2.0**-8 * abs(exact) + off + 2.0**-99
 
 
-@pytest.mark.daily("aie2p-64-1-halves")
 @pytest.mark.parametrize(("generation", "dim", "heads", "pairs"), CASES)
 def test_heads_keep_to_their_bound(kernel_library, generation, dim, heads, pairs):
     library = kernel_library(build_of(generation, dim, heads, pairs))
@@ -121,7 +122,6 @@ def expected_of_groups(x: np.ndarray, t: np.ndarray, groups, pairs: str, factors
     return exact, off
 
 
-@pytest.mark.daily("case0", "case3")
 @pytest.mark.parametrize("case", GROUPS)
 def test_groups_of_heads_have_scales_and_some_stay_as_they_are(kernel_library, case):
     generation, dim, groups, pairs, scaled = case

@@ -10,6 +10,8 @@ from bdforge.operators.rows.norms import cycles
 from codegen.test_assembled_kernels import call
 from support.differences import same
 
+pytestmark = pytest.mark.slow
+
 BF16 = ml_dtypes.bfloat16
 EPSILON = 1e-6
 CASES = [("aie2p", 64), ("aie2", 96), ("aie2p", 2560)]
@@ -93,10 +95,10 @@ def test_codes_of_a_sum_are_those_of_the_rounded_sum(kernel_library, generation,
     [
         ({"RESIDUAL": 1, "CODES": 1}, 64),
         ({"RESIDUAL": 1, "CODES": 1, "X_F32": 1}, 64),
-        pytest.param({"CODES": 1, "X_F32": 1}, 192, marks=pytest.mark.slow),
-        pytest.param({"RESIDUAL": 1, "CODES": 1, "X_F32": 1}, 2560, marks=pytest.mark.slow),
+        ({"CODES": 1, "X_F32": 1}, 192),
+        ({"RESIDUAL": 1, "CODES": 1, "X_F32": 1}, 2560),
         *(
-            pytest.param(given, width, marks=pytest.mark.slow)
+            (given, width)
             for given in ({"CODES": 1}, {"RESIDUAL": 1}, {"RESIDUAL": 1, "CODES": 1})
             for width in (64, 2560)
         ),

@@ -9,9 +9,11 @@ from bdforge.core.codegen.kernels import assembled
 from codegen.test_assembled_kernels import call
 from support.differences import same
 
+pytestmark = pytest.mark.slow
+
 BF16 = ml_dtypes.bfloat16
 CASES = [("aie2p", 32, "1.0F"), ("aie2p", 256, "0.08838835F"), ("aie2", 48, "0.7F"), ("aie2p", 7168, "3.0F")]
-MACHINE_CASES = [("aie2p", 32, "1.0F"), pytest.param("aie2p", 256, "0.08838835F", marks=pytest.mark.slow)]
+MACHINE_CASES = CASES[:2]
 
 
 def options(width: int, factor: str) -> tuple[str, ...]:
@@ -22,7 +24,7 @@ def build_of(generation: str, width: int, factor: str) -> Build:
     return Build(generation, ("softmax_bf16",), (8, 8, 8), tuple(f"-D{option}" for option in options(width, factor)))
 
 
-BUILDS = [build_of(*case) for case in CASES[::2]]  # those of each day
+BUILDS = [build_of(*case) for case in CASES]
 
 
 def rows(width: int) -> list[np.ndarray]:
@@ -46,7 +48,6 @@ def expected(x: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
     return y, (2.0**-7 + 2.0**-12 + 2.0**-14 * np.minimum(below, 64)) * y + 2.0**-63
 
 
-@pytest.mark.daily("aie2-48-0.7F")
 @pytest.mark.parametrize(("generation", "width", "factor"), CASES)
 def test_rows_keep_to_their_bound(kernel_library, generation, width, factor):
     library = kernel_library(build_of(generation, width, factor))

@@ -149,6 +149,7 @@ def emulated(first: str, stream: list[Operation], **options) -> tuple[np.ndarray
     return out, emulate("", [IN.copy(), out], instructions=words, image=image, device="npu2", **options)
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("second", list(DESIGNS)[1:])
 @pytest.mark.parametrize("options", [{}, {"schedule": "random", "seed": 3}, {"schedule": "random", "seed": 4}], ids=str)
 @pytest.mark.parametrize("ahead", [False, True])

@@ -18,6 +18,7 @@ WRITTEN = {  # where the type stands before the constant and where it follows it
 }
 
 
+@pytest.mark.slow
 def test_a_constant_of_the_largest_size_is_read():
     value = only(parse(WRITTEN["a buffer"](DENSE_BYTES_MAX)), BufferOp).initial_value
     assert value is not None

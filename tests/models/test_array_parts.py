@@ -44,6 +44,7 @@ def opened(folder, summing: PlannedDesign, parts: ArrayParts | None) -> BitNet:
     return BitNet.load(folder, products, parts=parts)
 
 
+@pytest.mark.slow
 def test_a_model_computes_the_same_with_designs_for_its_norms_and_gates(folder, summing, designs):
     """Within bfloat16's rounding of them, which turns a code now and then."""
     parts, ids = parts_of(designs, "array"), [3, 1, 4, 1, 5, 9, 2]
@@ -85,6 +86,7 @@ def test_results_are_within_the_operators_bounds(designs):
     same(gate({"A": x.ravel(), "B": np.tile(w, 5)})[0], relu2_gate(x.ravel(), np.tile(w, 5)), rtol=0.03, atol=1e-2)
 
 
+@pytest.mark.slow
 def test_attention_runs_on_its_design(tmp_path, summing):
     """A prompt in two parts, then a token alone: as near as the operator is to float64."""
     heads = {"heads": 2, "kv_heads": 1, "head_dim": 64}
@@ -129,6 +131,7 @@ SPECIAL = {
 }
 
 
+@pytest.mark.slow
 def test_gated_products_three_arrays_and_turned_heads(tmp_path, summing):
     """A prompt, then a token alone: as near as roundings to bfloat16 leave it."""
     designs = tuple(build(tmp_path / name, content, name) for name, content in SPECIAL.items())

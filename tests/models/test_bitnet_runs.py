@@ -77,6 +77,7 @@ def test_the_ledger_counts_every_product_and_part(folder, summing):
     assert [(entry.calls, entry.where, entry.npu_us) for entry in heads] == [(3, "CPU", None)]
 
 
+@pytest.mark.slow
 def test_the_cpu_computes_what_the_array_computes(folder, scaling):
     model, ids = opened(folder, scaling, "array"), list(range(7))
     other = opened(folder, scaling)

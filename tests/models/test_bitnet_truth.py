@@ -87,6 +87,7 @@ def seeds(quick: int, all_: int) -> list:
     return [pytest.param(seed, marks=[] if seed < quick else pytest.mark.slow) for seed in range(all_)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(1, 12))
 def test_integers_and_tokens_are_those_of_the_formulas(tmp_path, summing, scaling, seed):
     content = random_content(ODD, seed)

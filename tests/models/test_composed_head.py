@@ -24,6 +24,8 @@ from support.tiny_layers import HEAD, PROMPT, TOKEN, TinyLayers
 from tools.bitnet.content import Content, config, random_content
 from tools.bitnet.write import write_gguf, write_hugging_face
 
+pytestmark = pytest.mark.slow
+
 TINY, LAYERS, VOCABULARY = TinyLayers(), 2, 192
 CONFIG = config(TINY.hidden, TINY.ffn, LAYERS, TINY.heads, TINY.kv, TINY.dim, VOCABULARY, 64)
 
@@ -103,7 +105,6 @@ def nmse(found: np.ndarray, right: np.ndarray) -> float:
     return float(np.square(found - right).sum() / np.square(right).sum())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "lists"),
     [

@@ -38,6 +38,7 @@ def test_every_published_operator_is_judged_and_most_lie_in_the_printed_range():
         assert sum(held) / len(held) >= 0.8
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_table_and_the_goals():
     done = subprocess.run([sys.executable, "-m", "bdforge.perf.accuracy"], capture_output=True, text=True, check=True)
     assert "bf16 GEMM" in done.stdout

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from bdforge.perf.assembled.counted_core import CoreCosts, core_costs
 from support.built_designs import small_gemm
 
@@ -17,18 +19,21 @@ def costs(tile: tuple[int, int, int] = (16, 16, 32), **buffers: Any) -> CoreCost
     return core_costs(small_gemm(*tile, rows=1, columns=1, **facts))
 
 
+@pytest.mark.slow
 def test_a_step_of_k_takes_two_pairs_of_locks_a_call_and_a_branch():
     found = costs()
     assert found.step.of("main") == RETURN_TO_LOOP + INTO_KERNEL == 22
     assert found.step.of("main") <= 0.03 * (1075 + 22)  # a step of the flagship at 490 MACs a cycle
 
 
+@pytest.mark.slow
 def test_each_part_of_a_step_takes_a_pair_of_locks_a_call_and_a_branch():
     one_lock = 3 + BRANCH + SLOTS  # the call's arguments, or the loop's end, and a lock among them
     part = 2 * (one_lock - 1)  # a lock shares its cycle with an argument there
     assert costs((64, 16, 32), rho=4).step.of("main") == LOCK_PORT + 4 * part + one_lock == 77
 
 
+@pytest.mark.slow
 def test_a_tile_of_c_is_zeroed_and_unscaled():
     found = costs()
     zero, unscale = found.ends.of("zero_i32"), found.ends.of("unscale_i32")

@@ -36,7 +36,7 @@ def form():
     return core_form(KIND)
 
 
-@pytest.mark.daily("2-tile1")
+@pytest.mark.slow
 @pytest.mark.parametrize(("rho", "tile"), [(1, (64, 72, 48)), (2, (64, 128, 64))])
 def test_forms_are_near_counts(form, rho, tile):
     m, k, n = tile
@@ -108,6 +108,7 @@ def test_cycles_of_a_function_are_its_issue_and_its_stalls():
     assert found.total == 37
 
 
+@pytest.mark.slow
 def test_an_estimate_takes_what_was_counted_around_the_kernels(form):
     small = plan()
     case = case_of(small.spec, small.device, PROBLEM)

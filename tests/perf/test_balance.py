@@ -25,6 +25,7 @@ def walk():
     return balance(SPACE, "fitted", PROBLEM)
 
 
+@pytest.mark.slow
 def test_tiles_of_whole_blocks_are_ranked_by_what_kernel_and_streams_leave(walk):
     rates = [tile.macs_per_cycle for tile in walk.ranked]
     assert rates == sorted(rates, reverse=True)
@@ -73,6 +74,7 @@ def test_with_the_published_stack_of_a_kilobyte_the_walk_names_the_published_til
     assert all(tile.m * tile.n == most_macs(tile.k, sizes) for tile in found.walk if str(tile) in balanced)
 
 
+@pytest.mark.slow
 def test_figures_of_a_tile_by_hand(walk):
     tile, timing = walk.ranked[0], timing_of("phoenix")
     macs, cores = PROBLEM.macs, 4 * 4

@@ -32,6 +32,7 @@ from tools.fit.operators import operators_csv
 from tools.fit.parameters import least_squares
 
 
+@pytest.mark.slow
 def test_the_timing_table_holds_the_fitted_parameters():
     found = fitted_parameters()
     assert PHOENIX.shim_request_ns == pytest.approx(found["npu1_request_ns"], rel=0.01)
@@ -45,6 +46,7 @@ def test_the_timing_table_holds_the_fitted_parameters():
         assert timing.shim_alone_share == pytest.approx(found["alone_share"], rel=0.01)
 
 
+@pytest.mark.slow
 def test_what_is_shipped_of_compilers_and_operators_is_what_is_fitted():
     assert COMPILED_FILE.read_text(encoding="utf-8") == compiled_csv(), "run python -m tools.fit"
     assert OPERATORS_FILE.read_text(encoding="utf-8") == operators_csv(), "run python -m tools.fit"

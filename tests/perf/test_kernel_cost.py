@@ -261,7 +261,7 @@ OTHERS: list[dict[str, Any]] = [
 AIE2P_ALONE = ("bfp16", "attention")
 
 
-@pytest.mark.daily("AIE2")
+@pytest.mark.slow
 @pytest.mark.parametrize("generation", [AIE2, AIE2P], ids=lambda g: g.name)
 def test_every_kernel_source_has_a_cost_or_an_operator_that_tells_its_cycles(generation):
     product = next(device for device in DEVICES.values() if device.generation is generation)

@@ -40,6 +40,7 @@ problems = [{M = 32, K = 128, N = 64}]
 """
 
 
+@pytest.mark.daily("arguments1-words1")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

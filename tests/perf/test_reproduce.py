@@ -35,6 +35,7 @@ def small(name: str) -> PaperEntry:
     return replace(entry_named(name), rows=entry_named(name).rows[:1])
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize(
     "name", [pytest.param(e.name, marks=pytest.mark.slow) if e.name in LONG else e.name for e in entries()]
 )
@@ -265,6 +266,7 @@ def test_a_row_that_cannot_be_expressed_says_why():
         entry_named("taka-table9")
 
 
+@pytest.mark.slow
 def test_full_runs_the_array_too():
     (figure,) = figures_of(sums("tile:1024,array.rows:1", "16384"), full=True)
     assert figure.ours.keys() == {"modelled", "emulated"}
@@ -286,6 +288,7 @@ def test_a_gemm_is_emulated_beside_its_model_and_what_awaiting_costs():
     assert 10 < loss.ours["emulated"] < 30
 
 
+@pytest.mark.slow
 def test_a_configuration_is_written_in_the_time_of_its_writes():
     """Or its packets, 4.8 KB by a stream of 4 bytes a cycle: a run takes a dispatch, 78.6 us, and little more."""
     quantities = ("write_us", "packets_run_us", "program_packets_run_us", "one_packet_run_us")

@@ -43,6 +43,7 @@ def keys() -> str:
     return " ".join(key(call, pickle.loads(pickle.dumps(task))) for call, task in tasks().items())
 
 
+@pytest.mark.slow
 def test_tasks_that_are_sent_are_kept_by_the_same():
     assert keys() == " ".join(key(call, task) for call, task in tasks().items())
     environ = os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": os.pathsep.join(sys.path)}

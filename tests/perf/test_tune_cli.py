@@ -94,6 +94,7 @@ def test_what_keeps_the_tuned_design_from_25_tops_on_the_square_layer_is_dram_an
     assert tops(SQUARE, basis, c="int8", accumulator="int32") >= 25  # a quarter of C's bytes
 
 
+@pytest.mark.slow
 def test_any_dimension_of_a_search_can_be_fixed(run, tmp_path):
     common = ("tune", "--shapes", "64x64x64", "--finalists", "0", "--types", "int8,int8,int32")
     out = tmp_path / "fixed.toml"

@@ -30,7 +30,7 @@ def some_candidates(space: SearchSpace, count: int, seed: int) -> Candidate:
     return Candidate.of(rows)
 
 
-@pytest.mark.daily(every=3)
+@pytest.mark.daily("strix_halo-i8,i2,i32-row-row-compiled", "strix-bfp16,bfp16,bfp16-row-row-compiled")
 @pytest.mark.parametrize("basis", sorted({*BASES} - {"assembled"}))  # which not all types have: test_assembled_forms
 @pytest.mark.parametrize(("device", "types", "a", "c"), CASES)
 def test_many_designs_at_once_take_what_each_takes_alone(device, types, a, c, basis):

@@ -43,6 +43,7 @@ def test_a_part_finds_what_brute_force_finds():
     assert all(ranked.time_us == pytest.approx(times[ranked.candidate]) for ranked in part.best)
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize(
     "row", published()[::3], ids=lambda row: f"{row.source} {row.case.m}x{row.case.k}x{row.case.n}"
 )
@@ -93,6 +94,7 @@ def test_a_candidate_is_emulated_once_for_searches_that_differ_in_what_they_try(
     )
 
 
+@pytest.mark.slow
 def test_finalists_are_emulated_once_ranked_by_it_and_kept(tmp_path, monkeypatch):
     asked = []
 
@@ -111,6 +113,7 @@ def test_finalists_are_emulated_once_ranked_by_it_and_kept(tmp_path, monkeypatch
     assert (again.resumed_parts, again.legal) == (len(rows_of_tiles(SMALL.space)), first.legal)
 
 
+@pytest.mark.slow
 def test_finalists_that_cannot_run_are_passed_over(monkeypatch):
     def stops(task: Emulation) -> EmulatedFinalist | str:
         return "the array stops"

@@ -46,6 +46,7 @@ def test_the_whole_array_gemm_routes(gemm, monkeypatch):
     assert len(routing.nets) == 4 + 4 + 8 + 8 + 32 + 8
 
 
+@pytest.mark.slow
 def test_the_gemm_fills_the_links_that_its_mapping_must_fill(gemm):
     use = {(link.column, link.row, str(link.side)): (link.used, link.available) for link in route(gemm).links}
     assert all(use[column, 2, "South"] == (4, 4) for column in range(8))  # four tiles of C
@@ -171,6 +172,7 @@ def test_packets_of_many_tiles_share_the_way_to_a_shim():
     routed("npu1_2col", *flows)
 
 
+@pytest.mark.slow
 def test_routes_do_not_depend_on_hash_seeds():
     """Nor on that of this process, which is another in every run."""
     environment = os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": str(Path(__file__).parent)}

@@ -45,6 +45,7 @@ def grown(loaded: Loaded, x: np.ndarray, pieces: list[int]) -> np.ndarray:
     return np.concatenate(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cached", "resident", "passed"])
 def test_a_cache_grows_in_its_memory(built: Path, name: str):
     x = np.random.default_rng(2).normal(size=(41, HEADS + 2, DIM)).astype(BF16)
@@ -96,6 +97,7 @@ def on_half(step: dict[str, Any]) -> dict[str, Any]:
     return step | {"tensors": step["tensors"] | {"Q": "half"}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -29,6 +29,7 @@ def composed(tmp_path_factory: pytest.TempPathFactory) -> BuiltDesign:
     return BuiltDesign.load(folder / "one")
 
 
+@pytest.mark.slow
 def test_a_step_is_compared_by_its_own_reference(composed: BuiltDesign):
     planned = plan_of(composed.manifest, composed.folder)
     inputs = planned.random(planned.spec.operator.problem([9, 40, 33, 500]), 2)

@@ -68,6 +68,7 @@ def alone(design: BuiltDesign, inputs: dict[str, np.ndarray]) -> dict[str, np.nd
     return fetched(planned, buffers)
 
 
+@pytest.mark.daily("64")
 @pytest.mark.parametrize("tokens", [3, 64])
 def test_a_run_makes_the_bits_that_its_designs_make_one_by_one(built: Path, tokens: int):
     design = BuiltDesign.load(built / "layer")
@@ -80,6 +81,7 @@ def test_a_run_makes_the_bits_that_its_designs_make_one_by_one(built: Path, toke
     assert not made.warnings
 
 
+@pytest.mark.daily("layer")
 @pytest.mark.parametrize("name", ["layer", "resident"])
 def test_a_run_leaves_the_array_as_it_was_loaded(built: Path, name: str):
     """So one configuration is loaded once, for any number of runs of any sizes."""
@@ -197,6 +199,7 @@ REFUSED: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
 ]
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize(("change", "message"), REFUSED)
 def test_steps_that_do_not_fit_are_refused(built: Path, change: Callable[[dict[str, Any]], Any], message: str):
     with pytest.raises(CompositionFault) as caught:
@@ -233,6 +236,7 @@ def test_sizes_that_no_step_takes_are_refused_when_they_come(built: Path):
         design.sequence({"tokens": 1 << 31})
 
 
+@pytest.mark.slow
 def test_designs_of_fewer_columns_follow_one_of_more(built: Path, tmp_path: Path):
     """The image that is loaded has all columns, whichever comes first."""
     coded(tmp_path, "norm")
@@ -324,6 +328,7 @@ SUMS = {
 """A layer whose second result lies together with codes: its input lies there, too."""
 
 
+@pytest.mark.daily("1")
 @pytest.mark.parametrize("tokens", [1, 5, 40])
 def test_what_lies_with_others_takes_an_inputs_place(built: Path, tmp_path: Path, tokens: int):
     composed(built, SUMS, "sums").write(tmp_path / "sums")
@@ -466,9 +471,10 @@ def test_a_folder_that_holds_something_else_is_left_alone(built: Path, tmp_path:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
+        pytest.param(
             FILE.replace('design = "norm"', 'design = "nothing"'),
             "nothing cannot be built: scons: unknown design 'nothing'",
+            marks=pytest.mark.slow,
         ),
         (FILE.replace('design = "norm"', 'design = "rmsnorm_codes_bf16"').replace("Y =", "Z ="), "has no operand Z"),
         (FILE.replace("sizes", "size"), "steps.0.size: unexpected key"),

@@ -115,6 +115,7 @@ def test_configurations_that_no_array_takes_are_told(client: DeviceClient, array
     assert sentence in text
 
 
+@pytest.mark.slow
 def test_what_runs_machine_code_is_compiled_before_the_first_run(
     monkeypatch: pytest.MonkeyPatch, small: PlannedDesign, tmp_path: Path
 ):

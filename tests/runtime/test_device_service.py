@@ -239,6 +239,7 @@ def test_the_four_designs_that_were_used_last_stay_loaded(
     assert until(lambda: below(process) == stay), {i: holder in below(process) for i, holder in holders.items()}
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_a_server(small: PlannedDesign):
     others = servers()
     with serving() as name:
@@ -252,6 +253,7 @@ def test_nothing_is_left_of_a_server(small: PlannedDesign):
         socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect(f"\0{name}")
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_takes_all_along(small: PlannedDesign, copy: Path):
     compile_library(copy, kernels_that("for (;;) pause();", small))
     others = servers()

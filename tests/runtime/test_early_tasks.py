@@ -71,6 +71,7 @@ def early(design: BuiltDesign, sizes: dict[str, int]) -> Iterator[tuple[int, lis
         running -= isinstance(event, Await)
 
 
+@pytest.mark.slow
 def test_weights_flow_to_columns_that_the_norm_leaves_alone(built: Path):
     found = list(early(BuiltDesign.load(built / "layer of product"), {}))
     tasks = [(after, [one for one in items if isinstance(one, StartedTask)]) for after, items in found]
@@ -84,6 +85,7 @@ def test_weights_flow_to_columns_that_the_norm_leaves_alone(built: Path):
     assert [after for after, items in found if any(isinstance(one, Stored) for one in items)] == [2]  # its parameters
 
 
+@pytest.mark.slow
 def test_what_shares_the_norms_column_waits(built: Path):
     """The third column's weights; and where a product's first round differs, nothing starts twice."""
     design = BuiltDesign.load(built / "layer of beside")
@@ -93,6 +95,7 @@ def test_what_shares_the_norms_column_waits(built: Path):
     assert len(sent) == len(set(sent))
 
 
+@pytest.mark.daily("beside-{'dram': 'stale'}", "product-{'dram': 'stale'}")
 @pytest.mark.parametrize("options", [{}, {"dram": "stale"}, {"schedule": "random", "seed": 5}], ids=str)
 @pytest.mark.parametrize("name", ["product", "beside"])
 def test_a_run_makes_the_bits_that_its_designs_make_one_by_one(built: Path, name: str, options: dict[str, Any]):

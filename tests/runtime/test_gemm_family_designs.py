@@ -44,7 +44,7 @@ def exact(plan: GemmPlan, problem: GemmProblem, **options) -> None:
     assert not check(plan, data, c)
 
 
-@pytest.mark.daily("gemm_i8_i2_bitnet", "gemm_bf16_bf16_f32_64x64x32")
+@pytest.mark.daily("gemm_i8_i2_bitnet")
 @each_design
 def test_a_named_design_is_right_on_a_corner_of_the_array(path):
     """Two slabs and a rest of K, ragged M and N."""

@@ -47,7 +47,7 @@ def changed(kernel: Kernel, c: str, columns: list) -> dict[str, Any]:
     return content
 
 
-@pytest.mark.daily(every=5)
+@pytest.mark.daily(every=3)
 @each_row
 def test_some_choices_combine_as_they_work_alone(kernel, c):
     for content, expected in list(combinations(kernel, c))[-1::-61]:

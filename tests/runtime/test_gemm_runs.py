@@ -20,7 +20,7 @@ INT8 = ("int8", "int8", "int32")
 SCALED = {"scale": True, "bias": True}
 
 
-@pytest.mark.daily(every=2)
+@pytest.mark.daily("one row")
 @pytest.mark.parametrize(
     ("content", "device", "sizes"),
     [
@@ -64,7 +64,7 @@ TILES = [
 ]
 
 
-@pytest.mark.daily("48x40x32")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tile", "layout"),
     [

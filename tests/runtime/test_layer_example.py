@@ -88,6 +88,7 @@ def shapes_of(file: str, sizes: dict[str, int]) -> dict[str, tuple[int, ...]]:
     }
 
 
+@pytest.mark.slow
 def test_a_token_takes_what_a_prompt_leaves():
     """Weights of one token's layer are those of a prompt's, but for tensors that are the other's alone."""
     token, prompt = shapes_of("bitnet_token.toml", {"keys": 33}), shapes_of("bitnet.toml", {"tokens": 1, "keys": 33})
@@ -97,6 +98,7 @@ def test_a_token_takes_what_a_prompt_leaves():
     assert set(apart.values()) == {(2560, 6912)}
 
 
+@pytest.mark.slow
 def test_bitnets_steps_fit_together():
     """One array holds each of its designs, and every step finds what the ones before it made, as it takes it."""
     shapes = shapes_of("bitnet.toml", {"tokens": 1024, "keys": 2048})
@@ -110,6 +112,7 @@ def test_bitnets_steps_fit_together():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_head_takes_what_a_tokens_layer_leaves():
     """And its first design is that which is loaded."""
     head, token = (

@@ -132,6 +132,7 @@ def test_a_sequence_is_built_in_for_the_designs_own_problems_only(tmp_path):
     assert design.waiting(None) is design
 
 
+@pytest.mark.slow
 def test_what_feeds_an_epilogue_is_packed_with_the_weights(tmp_path):
     fed = spec_content(16, 64, 32, types=("int8", "int2", "bf16"), epilogue={"scale": True, "bias": True})
     built = build(tmp_path, fed)

@@ -23,6 +23,8 @@ from support.built_designs import ROOT
 from support.differences import same
 from support.tiny_layers import HEAD, TOKEN, TinyLayers
 
+pytestmark = pytest.mark.slow
+
 TINY, BF16 = TinyLayers(), ml_dtypes.bfloat16
 SIZES = {TOKEN: (19,), HEAD: (1, 192)}
 

@@ -186,6 +186,7 @@ def test_a_design_in_mlir_is_compared_with_the_npu(run, pyxrt, monkeypatch, erro
         assert out.endswith("built.xclbin: ended on the NPU, every element as emulated\n")
 
 
+@pytest.mark.slow
 def test_the_npu_is_not_asked_in_silence_for_what_its_driver_may_end(small, caplog):
     planned = small.plan.sequence(GemmProblem(1 << 18, 1 << 15, 1 << 11))
     warn_once.cache_clear()

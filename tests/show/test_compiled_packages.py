@@ -25,6 +25,7 @@ print((a == b).all(), found.faults, "<svg" in found.html)
 """
 
 
+@pytest.mark.slow
 def test_a_design_is_checked_run_and_shown_without_them():
     text = (ROOT / "examples/pass_through.mlir").read_text()
     command = [sys.executable, "-c", SCRIPT]

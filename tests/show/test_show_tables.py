@@ -38,6 +38,7 @@ def whole_array() -> str:
     return as_text(tables(parse(render(plan, list(CHAINS)))))
 
 
+@pytest.mark.slow
 def test_tiles_that_are_alike_share_rows(whole_array):
     text = whole_array
     assert sum(line.startswith(" (0-7, 2-5)") for line in text.splitlines()) == 1
@@ -47,6 +48,7 @@ def test_tiles_that_are_alike_share_rows(whole_array):
     assert max(map(len, text.splitlines())) <= 120
 
 
+@pytest.mark.slow
 def test_chains_that_repeat_on_shims_are_told(whole_array):
     """K of whole slabs, or of two, takes one BD; three and more with one moved back a chain for each column step."""
     for problem, row in CHAINS.items():

@@ -43,6 +43,7 @@ def arrays(tmp_path_factory) -> dict[str, Einsum]:
     return {name: Einsum(bdforge.load(folder / name)) for name in DESIGNS}
 
 
+@pytest.mark.slow
 def test_an_array_that_contractions_ran_on_goes_with_its_last_user(arrays):
     loaded = bdforge.load(arrays["int8"].loaded.design.folder)
     a = np.ones((9, 17), np.int8)
@@ -77,7 +78,7 @@ def check(array: Einsum, case: Case, seed: int, gaps: tuple[int, ...] = (0,), st
     same(got.astype(np.int64), want, f"{case}, staged {staged}")
 
 
-@pytest.mark.daily(every=4)
+@pytest.mark.slow
 @pytest.mark.parametrize("case", tccg(), ids=lambda case: case.expression)
 def test_the_benchmark_at_reduced_sizes(arrays, case):
     check(arrays[("bf16", "int8")[int(case.name) % 2]], case.reduced, 1)

@@ -34,6 +34,7 @@ def small(b: str, c: str = "int32", device: str = "npu2", tile=(16, 24, 32), rho
     return plan(spec_from(content, f"small_{b}"), device_named("phoenix" if device == "npu1" else "strix_halo"))
 
 
+@pytest.mark.slow
 def test_kernels_of_files_come_before_those_that_are_assembled(tmp_path):
     planned = small("int8")
     text, made = image_of(planned)
@@ -85,6 +86,7 @@ def test_the_same_design_gives_the_same_bytes():
     assert {p.elf for p in first.programs.values()} == {p.elf for p in second.programs.values()}
 
 
+@pytest.mark.slow
 def test_cores_whose_kernels_exist_in_cpp_only_stay_without_code_and_are_named():
     planned = small("int8", "bf16", "npu1")
     _, image = image_of(planned)

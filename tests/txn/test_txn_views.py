@@ -69,6 +69,7 @@ def patched(kinds: tuple[str, ...]) -> tuple[int, int, list[str]]:
     return patch.plus, 4 * (chain.start + 2), strictness.warnings
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("length", [1, 2, 3])
 def test_offsets_of_every_chain_of_views_add_up(length):
     kinds = ("reinterpret", "shifted", "aligned", "subview", "cast")

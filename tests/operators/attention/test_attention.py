@@ -168,6 +168,7 @@ def test_one_loaded_array_serves_problem_after_problem():
         assert (abs(found["Y"].astype(float) - expected.values) <= expected.bound).all()
 
 
+@pytest.mark.daily("threes")
 @pytest.mark.parametrize("name", ["threes", "split"])
 def test_late_large_scores_move_what_weights_are_relative_to(name):
     design = loaded(name)
@@ -208,6 +209,7 @@ def test_halves_of_sums_stand_in_two_banks():
     assert not {*held["o"].banks} & {*held["p"].banks, *held["v_ping"].banks}
 
 
+@pytest.mark.daily("threes-larger0")
 @pytest.mark.parametrize(
     ("name", "larger"), [("threes", ((16, 16), (16, 60), (48, 60))), ("split", ((3, 16), (3, 200), (9, 200)))]
 )
@@ -299,6 +301,7 @@ def test_keys_are_split_as_often_as_there_are_columns(kv_heads, columns, splits,
     assert (tiling.splits, tiling.columns) == (splits, used)
 
 
+@pytest.mark.slow
 def test_four_ranges_of_one_head_take_less_than_half_of_the_time():
     seconds = []
     for splits in (1, 4):
@@ -308,7 +311,7 @@ def test_four_ranges_of_one_head_take_less_than_half_of_the_time():
     assert seconds[1] < seconds[0] / 2
 
 
-@pytest.mark.daily("more1-64")
+@pytest.mark.slow
 @pytest.mark.parametrize("dim", [64, 128, 256])
 @pytest.mark.parametrize("more", [{}, {"soft_cap": 50.0}, {"window": 1024}, {"soft_cap": 50.0, "window": 1024}])
 def test_machine_code_of_split_keys_fits_program_memory(dim, more):

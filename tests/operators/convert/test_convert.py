@@ -61,7 +61,7 @@ def test_rows_of_every_kind_of_edge_and_order(function):
         run(function, place, rows, number, schedule=("random", "in-order")[number % 2], poison=number < 2)
 
 
-@pytest.mark.daily("dequantise", "scale_int32")
+@pytest.mark.daily("dequantise")
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_rows_that_no_core_holds_come_in_chunks(function):
     for number, (place, rows) in enumerate((("in chunks", 13), ("phoenix in chunks", 7), ("in chunks", 1))):
@@ -84,7 +84,7 @@ def test_many_panels_of_codes_and_scales_in_turn():
 CHUNKED = PLACES["in chunks"]
 
 
-@pytest.mark.daily("scale_int32-changes1", "quantise-changes3", "dequantise-changes6")
+@pytest.mark.daily("dequantise-changes6")
 @pytest.mark.parametrize(
     ("function", "changes"),
     [

@@ -95,7 +95,7 @@ def test_a_whole_array_is_exact(name):
         design.exact(length, seed, schedule="random", poison=True)
 
 
-@pytest.mark.daily("one core", "a gate")
+@pytest.mark.daily("one core")
 @pytest.mark.parametrize("name", ["one core", "three rows", "one operand", "a gate"])
 def test_every_kind_of_edge_is_exact(name):
     design = loaded(name)
@@ -103,6 +103,7 @@ def test_every_kind_of_edge_is_exact(name):
         design.exact(length, number, schedule=("in-order", "random")[number % 2], poison=number % 3 == 0)
 
 
+@pytest.mark.daily("one core")
 @pytest.mark.parametrize("name", ["one core", "three rows"])
 def test_random_lengths_are_exact(name):
     design, rng = loaded(name), np.random.default_rng(3)

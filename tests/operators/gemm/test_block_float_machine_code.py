@@ -37,7 +37,8 @@ def check(plan, seeds) -> None:
         same(found["C"], wanted["C"])
 
 
-@pytest.mark.parametrize("name", ["blocks", *(pytest.param(name, marks=pytest.mark.slow) for name in [*SMALL][1:])])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL)
 def test_small_tiles_have_the_same_bits(name):
     check(small_gemm(rows=1, columns=1, **SMALL[name]), (5,))
 

@@ -27,6 +27,7 @@ def test_a_named_design_comes_back_from_the_other_form_letter_for_letter(plan: G
     assert convert(modern, Era.MARCH) == march
 
 
+@pytest.mark.slow
 def test_words_and_verdict_of_one_design_are_the_same_in_both_forms(small):
     march = render(small.plan, [GemmProblem(33, 40, 70)])
     modern = convert(march, Era.MODERN)

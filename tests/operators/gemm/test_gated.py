@@ -32,7 +32,6 @@ def within(expected, found: np.ndarray) -> bool:
     return bool((np.abs(found.astype(np.float64) - expected.values) <= bound).all())
 
 
-@pytest.mark.daily("content3-strix_halo")
 @pytest.mark.parametrize(
     ("content", "device"),
     [
@@ -85,6 +84,7 @@ def test_scales_stand_by_their_columns():
         same(buffer[at : at + 8], inputs[f"{name}_scales"][8 * block : 8 * block + 8])
 
 
+@pytest.mark.daily("tiny")
 @pytest.mark.parametrize(
     "kind",
     ["late", "tiny", *(pytest.param(kind, marks=pytest.mark.slow) for kind in DATA if kind not in ("late", "tiny"))],

@@ -69,9 +69,8 @@ def _accesses(buffer: Buffer, start: int = 0, size: int = 0) -> list[int]:
     return [at // (16 * KB) for at in range(first, first + (size or buffer.bytes), KB)]
 
 
-@pytest.mark.parametrize(
-    ("tile", "rho", "share"), [pytest.param((64, 128, 160), 2, 0.02, marks=pytest.mark.slow), ((96, 72, 96), 1, 0.13)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("tile", "rho", "share"), [((64, 128, 160), 2, 0.02), ((96, 72, 96), 1, 0.13)])
 def test_kernels_keep_clear_of_banks_that_operands_share(tile: tuple[int, int, int], rho: int, share: float):
     """Where C shares banks: blocks of 4 x 1 micro-tiles, which load A in every cycle, would wait 12 % of the first."""
     plan = small_gemm(*tile, rows=1, columns=1, rho=rho, k_mt=2 * tile[1])

@@ -34,6 +34,7 @@ def banks(tile: Tile, name: str) -> set[int]:
     return set(range(buffer.address // BANK[tile.kind], last // BANK[tile.kind] + 1))
 
 
+@pytest.mark.slow
 def test_buffers_are_aligned_apart_and_above_the_stack(family):
     for plan in (*named_plans(), *family):
         for tile in holders(plan):

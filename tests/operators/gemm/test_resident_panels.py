@@ -73,7 +73,7 @@ def test_a_pool_holds_what_fits_and_passes_the_rest(tiles, depth, fed, kept, par
 MODES = [(SMALL, 0), (SMALL, 9 * 128), ({**SMALL, "columns": 4}, 5 * 128), (FED, 0), (FED, 2560), (PARTS, 0)]
 
 
-@pytest.mark.daily("content0-0", "content2-640")
+@pytest.mark.daily("content2-640")
 @pytest.mark.parametrize(("content", "pool"), MODES)
 def test_every_mode_is_exact_on_one_loaded_array(content, pool):
     design = LoadedPanels.of(small_gemm(**content, pool_bytes=pool))
@@ -109,6 +109,7 @@ def changed(design: LoadedPanels, planned: GemmSequence, change: Change) -> np.n
     return encode(operations, mlir_device_named(design.plan.mlir_device))
 
 
+@pytest.mark.slow
 def test_room_given_away_a_pass_too_early_is_found_by_an_adversary():
     """Two passes, of which the first gives the panel's room away; in order nobody notices."""
     design = LoadedPanels.of(small_gemm(**SMALL, pool_bytes=20 * 128))
@@ -155,7 +156,7 @@ def test_dram_sees_b_once(c, sizes, megabytes):
     assert moved.read_bytes >= steps * (M * K + 8 * 320 * K // 4)
 
 
-@pytest.mark.daily("content0-0", "content1-1152")
+@pytest.mark.daily("content0-0")
 @pytest.mark.parametrize(("content", "pool"), MODES[:4])
 def test_the_emulated_shims_move_the_bytes_of_the_sequence(content, pool):
     design = LoadedPanels.of(small_gemm(**content, pool_bytes=pool))

@@ -102,6 +102,7 @@ CASES = [
 ]
 
 
+@pytest.mark.daily("strix_halo-row column row-types0-changes0")
 @pytest.mark.parametrize(("device", "layouts", "types", "changes"), CASES)
 def test_products_of_whole_slabs_are_numpys(tmp_path: Path, device, layouts, types, changes):
     """Two slabs deep, more panels than buffers of any kind."""

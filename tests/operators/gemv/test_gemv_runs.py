@@ -23,7 +23,7 @@ def sizes_of(design: LoadedGemv, count: int) -> list[tuple[int, int, int]]:
     return [tuple(int(rng.integers(1, size + 1)) for size in most) for _ in range(count)]  # type: ignore[misc]
 
 
-@pytest.mark.daily("two columns", "phoenix, bf16")
+@pytest.mark.daily("two columns")
 @pytest.mark.parametrize("name", [name for name in DESIGNS if name not in TWINS])
 def test_random_sizes_are_exact_in_adversarial_schedules(name):
     design = loaded(name)

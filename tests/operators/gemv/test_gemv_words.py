@@ -45,6 +45,7 @@ def sizes_of(plan) -> list[tuple[int, int, int]]:
     ]
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("name", DESIGNS)
 def test_w_and_c_move_once_and_a_once_for_each_pass(name):
     plan = plan_of(name)

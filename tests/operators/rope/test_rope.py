@@ -62,6 +62,7 @@ def test_a_whole_array_keeps_to_the_bound(name, tokens):
     run(name, tokens, 1, schedule="random", poison=True)
 
 
+@pytest.mark.daily("one core")
 @pytest.mark.parametrize("name", ["one core", "one buffer"])
 def test_every_kind_of_edge_and_order(name):
     for number, tokens in enumerate((1, 2, 3, 5, 6, 7, 13)):
@@ -78,18 +79,16 @@ def test_tokens_that_no_core_holds_come_in_heads(name):
 QKV = [{"name": "q", "heads": 2}, {"name": "k", "heads": 1}, {"name": "v", "heads": 3, "turned": False}]
 SPLIT: dict[str, Any] = {"heads": 6, "outputs": QKV, "array": {"rows": 4, "columns": 1}}
 SPLIT_DESIGNS = [
-    ("strix_halo", {"scaled": True}, True, True), ("strix_halo", {"pairs": "neighbours"}, True, True),
-    ("phoenix", {"scaled": True, "buffers": 1, "head_dim": 32, "array": {"rows": 3, "columns": 2}}, False, True),
-    ("strix_halo", {"scaled": True, "heads": 2, "outputs": []}, False, True),
-    ("strix_halo", {"scaled": True, "outputs": [], "stack_bytes": 63488, "pairs": "neighbours"}, True, False),
+    ("strix_halo", {"scaled": True}, True), ("strix_halo", {"pairs": "neighbours"}, True),
+    ("phoenix", {"scaled": True, "buffers": 1, "head_dim": 32, "array": {"rows": 3, "columns": 2}}, False),
+    ("strix_halo", {"scaled": True, "heads": 2, "outputs": []}, False),
+    ("strix_halo", {"scaled": True, "outputs": [], "stack_bytes": 63488, "pairs": "neighbours"}, True),
 ]  # fmt: skip
-"""Products, what is said beside SPLIT, whether in machine code, and whether for the sweep alone."""
+"""Products, what is said beside SPLIT, and whether in machine code."""
 
 
-@pytest.mark.parametrize(
-    ("product", "changes", "assembled"),
-    [pytest.param(*one, marks=pytest.mark.slow if slow else ()) for *one, slow in SPLIT_DESIGNS],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("product", "changes", "assembled"), SPLIT_DESIGNS)
 def test_heads_go_to_arrays_of_their_own_with_scales_of_tokens_and_matrices(product, changes, assembled):
     planned = plan(spec_from(LEAST | SPLIT | changes, "small"), device_named(product))
     design = LoadedArray.of(planned, {}) if assembled else LoadedArray.of(planned)

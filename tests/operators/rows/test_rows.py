@@ -115,6 +115,7 @@ def test_a_whole_array_keeps_to_the_bound(name):
         run(name, rows, seed, schedule="random", poison=True)
 
 
+@pytest.mark.daily("one core")
 @pytest.mark.parametrize("name", ["one core", "one buffer"])
 def test_every_kind_of_edge_and_order(name):
     for number, rows in enumerate((1, 2, 3, 4, 5, 6, 7, 12, 13, 18, 19)):
@@ -174,6 +175,7 @@ def formula(form, inputs) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return found | {"Y": (y + given.get("B", 0), 2.0**-7 * 1.04 * (abs(y) + abs(given.get("B", 0))) + lost + 2.0**-120)}
 
 
+@pytest.mark.daily("phoenix of f32")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in DAILY else pytest.mark.slow) for name in FORMS]
 )
@@ -193,6 +195,7 @@ def test_every_form_of_a_norm_keeps_to_its_bound(name):
             assert (abs(found[operand].astype(float) - said.values) <= (0 if said.bound is None else said.bound)).all()
 
 
+@pytest.mark.daily("codes of sums in chunks-bf16")
 @pytest.mark.parametrize(
     ("form", "x_type"),
     [
@@ -235,6 +238,7 @@ SCALED_FORMS = [
 """Beside those, whether in machine code, and whether for the sweep alone."""
 
 
+@pytest.mark.daily("form6-True")
 @pytest.mark.parametrize(
     ("form", "assembled"),
     [pytest.param(form, code, marks=pytest.mark.slow if slow else ()) for form, code, slow in SCALED_FORMS],
@@ -301,6 +305,7 @@ def test_what_no_array_holds_is_refused(changes, said):
         plan(spec_from(LEAST | changes, "mine"), device_named("strix_halo"))
 
 
+@pytest.mark.slow
 def test_sums_below_the_least_normal_number_may_be_flushed():
     reference = loaded_form("codes of sums").plan.reference
     x = np.array([[1.0, 2.0**-126, 2.0**-127, 0.0] * (WIDTH // 4)]).astype("bfloat16")
@@ -320,6 +325,7 @@ def tiling(content, product: str = "strix_halo") -> StreamTiling:
     return plan_rows(RowsSpec.load(LEAST | content, "mine", "mine"), device_named(product)).tiling
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize(("form", "of_two", "of_one"), WIDEST)
 def test_the_widest_rows_of_the_page_are_in_one_core_and_wider_ones_in_chunks(form, of_two, of_one):
     for width, buffers in ((of_two, 2), (of_one, 1)):

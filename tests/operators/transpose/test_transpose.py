@@ -47,15 +47,15 @@ def one_daily(daily: str) -> list[Any]:
     return [pytest.param(name, marks=() if name == daily else pytest.mark.slow) for name in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", one_daily("words"))
 def test_every_edge_is_turned(name):
     for number, shape in enumerate(SHAPES):
         check(name, shape, number)
 
 
-@pytest.mark.parametrize(
-    ("name", "shape"), [pytest.param("strix_halo", (300, 70), marks=pytest.mark.slow), ("phoenix", (71, 130))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "shape"), [("strix_halo", (300, 70)), ("phoenix", (71, 130))])
 def test_a_whole_array_turns(name, shape):
     check(name, shape, 1)
 

@@ -114,6 +114,7 @@ def runs(executor, code):
     return found
 
 
+@pytest.mark.slow
 def test_dense_loops_do_the_same(compiled):
     code = assembled(DENSE, "aie2p")
     before, plain = runs(Translated, code), runs(Interpreter, code)

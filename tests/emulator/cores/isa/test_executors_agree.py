@@ -23,8 +23,8 @@ def both(
     return plain["end"], differences(plain, fast)
 
 
-@pytest.mark.daily("aie2p-1")
-@pytest.mark.parametrize("rounds", [1, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("rounds", [1, 4])
 @pytest.mark.parametrize("generation", isa.GENERATIONS)
 def test_every_form_that_is_known_does_the_same(generation, rounds):
     rng = random.Random(11)

@@ -40,6 +40,7 @@ def test_programs_know_buffers_and_locks_that_their_core_reaches():
     assert core_symbols(device, 1, 2) == {"a": 0x70400, "la": 48 + 2, "core_1_3_c": 0x61000, "core_1_3_lc": 32 + 4}
 
 
+@pytest.mark.daily("options0")
 @pytest.mark.parametrize(
     "options", [{"timing": TimingOptions()}, {"schedule": "random", "seed": 5, "capacity": 0, "poison": True}]
 )

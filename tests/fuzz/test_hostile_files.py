@@ -35,9 +35,9 @@ def test_the_files_that_are_mutated_are_sound(kind, tmp_path):
 def test_hostile_texts_and_some_mutated_files_of_each_format_lead_to_no_fault():
     """Of designs more: some stop in the parser or the array, some run, as 18 of the hostile texts do."""
     kinds = [*READERS, *["design"] * 5]
-    count = 6 * len(kinds)
+    count = 2 * len(kinds)
     options = [word for kind in kinds for word in ("--kind", kind)]
-    told = fuzzed("--hostile", "--count", str(count), "--seed", "7", *options)
+    told = fuzzed("--hostile", "--count", str(count), "--seed", "4", *options)
     assert told.startswith(f"{count + len(HOSTILE)} inputs, 0 faults; ")
     ran = re.search(r"design accepted (\d+), design refused \d+", told)
     assert ran is not None

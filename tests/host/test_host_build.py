@@ -43,6 +43,7 @@ def other(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_installation_holds_library_headers_program_and_package_files(prefix: Path):
     files = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
     expected = {

@@ -220,6 +220,7 @@ def test_strangers_are_answered_or_left(server: str, small: PlannedDesign):
         assert client.answer() == GONE
 
 
+@pytest.mark.slow
 def test_the_four_designs_that_were_used_last_stay_loaded(
     server: str, process: int, small: PlannedDesign, tmp_path: Path
 ):

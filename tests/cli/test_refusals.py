@@ -223,6 +223,7 @@ def files(tmp_path):
     (tmp_path / "folder.toml").mkdir()
 
 
+@pytest.mark.daily(every=2)
 @pytest.mark.parametrize("command", REFUSED, ids=lambda command: command.replace(SCREEN, "")[:60])
 def test_a_command_line_is_refused(files, refused, command: str):
     before = {path: path.is_file() and path.read_bytes() for path in Path().rglob("*")}

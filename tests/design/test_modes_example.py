@@ -39,6 +39,7 @@ def check(sizes: Sequence[int], run: Callable[..., Any]) -> None:
     assert np.any(np.asarray(found["D"], np.float32))
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("options", SCHEDULES, ids=str)
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_both_operators_have_their_results_by_compiled_kernels(sizes, options):

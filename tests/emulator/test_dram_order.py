@@ -257,6 +257,7 @@ def told(mlir: str, style: str, wrong: Wrong) -> str:
     return f"{reader} reads bytes {wrong.bytes} of argument b, which {writer} writes .*: {wrong.advice} "
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_missing_wait_is_refused_and_both_tasks_are_named(name, style):

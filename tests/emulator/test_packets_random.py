@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -106,6 +107,7 @@ def check_run(traffic: Traffic, text: str, **options: Any) -> None:
     check(traffic, result.buffers)
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True, max_examples=8)
 @given(traffics(), st.integers(0, 1000))
 def test_all_packets_arrive_whole_and_in_order(traffic, seed):

@@ -53,6 +53,7 @@ def test_random_designs_keep_their_values_and_their_time_is_all_accounted_for(se
     assert replay(result.trace, OPTIONS) == report
 
 
+@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("seed", [0, 3, 6])
 def test_a_faster_array_memory_or_controller_never_slows_these_designs(seed):
     trace = timed_random(seed)[1].trace

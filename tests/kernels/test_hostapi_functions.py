@@ -8,6 +8,8 @@ import pytest
 
 from tests.kernels.kernel_library import HERE, aligned, aligned_copy, compile_without_warning
 
+pytestmark = pytest.mark.slow
+
 BF16 = np.dtype(ml_dtypes.bfloat16)
 
 
@@ -30,7 +32,6 @@ def drawn(seed, n, scale):
     return np.random.default_rng(seed).normal(size=n) * scale
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-3, 1, 30])
 def test_a_row_is_normed(probe, scale):
     x, y = called(probe.norm, 96, drawn(1, 96, scale))

@@ -62,6 +62,7 @@ def test_a_model_computes_the_same_with_designs_for_its_norms_and_gates(folder, 
     assert [(entry.where, entry.why, entry.calls) for entry in cpu] == [("CPU", "no design for it", 4)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "there"), [("array", True), ("estimate", True), ("cpu", False)])
 def test_a_design_is_found_by_what_its_spec_says(designs, rule: str, there: bool):
     parts = parts_of(designs, rule)

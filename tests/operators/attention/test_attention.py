@@ -133,7 +133,7 @@ MACHINE_CODE = {
 }
 
 
-@pytest.mark.daily("threes")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MACHINE_CODE)
 def test_machine_code_in_every_core_gives_the_bits_of_compiled_kernels(name):
     design, sizes = loaded(name), list(MACHINE_CODE[name])

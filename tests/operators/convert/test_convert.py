@@ -69,6 +69,7 @@ def test_rows_that_no_core_holds_come_in_chunks(function):
         run(function, place, rows, number, schedule=("random", "in-order")[number % 2], poison=number < 2)
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("product", ["strix_halo", "phoenix"])
 def test_rows_of_16384_are_planned(product, function):
@@ -84,7 +85,7 @@ def test_many_panels_of_codes_and_scales_in_turn():
 CHUNKED = PLACES["in chunks"]
 
 
-@pytest.mark.daily("dequantise-changes6")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "changes"),
     [

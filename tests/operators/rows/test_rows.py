@@ -195,7 +195,7 @@ def test_every_form_of_a_norm_keeps_to_its_bound(name):
             assert (abs(found[operand].astype(float) - said.values) <= (0 if said.bound is None else said.bound)).all()
 
 
-@pytest.mark.daily("codes of sums in chunks-bf16")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "x_type"),
     [

@@ -64,6 +64,7 @@ def test_more_tiles_than_a_task_has_runs():
     check("words", (8 * (3 * 64 + 5) + 3, 9), 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", one_daily("halves"))
 def test_machine_code_turns(name):
     design = loaded(name)

@@ -88,7 +88,8 @@ def _laid(tile: Tile, buffers: Iterable[Buffer], at: int, limits: TileLimits, *,
 
 def _apart(kind: TileKind, moved: list[Buffer], turns: list["_Turn"], at: int, limits: TileLimits) -> list[Buffer]:
     sizes = tuple(aligned(b.bytes) for b in moved)
-    weights = tuple(tuple(other is not one and _weight(kind, one, other) for other in turns) for one in turns)
+    numbered = list(enumerate(turns))
+    weights = tuple(tuple(_weight(kind, one, other) if i != j else 0 for j, other in numbered) for i, one in numbered)
     return [_at(b, address, limits) for b, address in zip(moved, apart(sizes, weights, at, limits), strict=True)]
 
 

@@ -132,7 +132,6 @@ ESCAPES = [
 ]
 
 
-@pytest.mark.daily(every=3)
 @pytest.mark.parametrize("template", ESCAPES)
 def test_a_template_reaches_nothing_but_what_it_is_given(spec, tmp_path, template: str):
     call = f"'touch {tmp_path / 'ran'}'"

@@ -22,6 +22,8 @@ from support.tiny_layers import HEAD, PROMPT, TOKEN, TinyLayers
 from tools.bitnet.content import ROLES, Content, config, random_content
 from tools.bitnet.write import write_gguf
 
+pytestmark = pytest.mark.slow
+
 TINY, LAYERS, THETA, BF16 = TinyLayers(), 2, 500000.0, ml_dtypes.bfloat16
 SIZES, VOCABULARY = (TINY.hidden, TINY.ffn, LAYERS, TINY.heads, TINY.kv, TINY.dim), 192
 BDFORGE_FILE, BDFORGE_ARGUMENT, BDFORGE_WEIGHTS = 1, 4, 5
@@ -96,7 +98,6 @@ def floats(file: Path, *shape: int) -> np.ndarray:
     return np.frombuffer(file.read_bytes(), np.float32).reshape(shape)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("designs", "room", "pieces"),
     [
@@ -131,7 +132,6 @@ def test_a_text_in_pieces_has_pythons_bits(
             same(made, array, name)
 
 
-@pytest.mark.slow  # daily layers have Python's bits, whose distance tests/models holds
 def test_logits_are_near_those_in_float64(built: Built, tmp_path: Path):
     """A prompt, then tokens over caches that grow."""
     ids = np.random.default_rng(1).integers(0, 40, 35)
@@ -150,7 +150,6 @@ def test_logits_are_near_those_in_float64(built: Built, tmp_path: Path):
     assert ((normal @ built.content.embedding.T - expected) ** 2).sum() < 3e-3 * (expected**2).sum()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("group", ["layers", "long texts"])
 def test_texts_on_memory_that_is_apart(built: Built, tmp_path: Path, group: str):
     """What one side writes the other one sees when it is told to, and not before: no cache goes to and fro unseen."""
@@ -170,7 +169,6 @@ def refused(built: Built, folder: Path, designs: Sequence[Path], status: int, re
     assert reason in done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
@@ -186,7 +184,6 @@ def test_compositions_of_another_model_are_refused(built: Built, tmp_path: Path,
     refused(built, tmp_path, [built.designs[PROMPT]], BDFORGE_ARGUMENT, reason)
 
 
-@pytest.mark.slow
 def test_designs_that_are_no_layer_are_refused(built: Built, tmp_path: Path):
     write_files(tmp_path, built.content)
     prompt = built.designs[PROMPT]
@@ -199,7 +196,6 @@ def test_designs_that_are_no_layer_are_refused(built: Built, tmp_path: Path):
     refused(built, tmp_path, [prompt.parent], BDFORGE_FILE, "build the design")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("role", "odd"),
     [
@@ -218,7 +214,6 @@ def test_roles_that_do_not_fit_are_named(built: Built, tmp_path: Path, role: str
     refused(built, tmp_path, [copy], BDFORGE_ARGUMENT, f"design bitnet is no layer of BitNet: {odd};")
 
 
-@pytest.mark.slow
 def test_weights_that_do_not_fit_are_refused(built: Built, tmp_path: Path):
     content, designs = built.content, [built.designs[name] for name in (PROMPT, TOKEN)]
     write_files(tmp_path, content)

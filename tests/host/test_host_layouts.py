@@ -13,6 +13,8 @@ from bdforge.operators.gemm import GemmPlan, GemmProblem, plan_gemm, spec_from
 from support.built_designs import spec_content
 from support.differences import same
 
+pytestmark = pytest.mark.slow
+
 INT8, INT4, BF16 = ("int8", "int8", "int32"), ("int8", "int4", "int32"), ("bf16", "bf16", "f32")
 LAYOUTS: dict[str, dict[str, Any]] = {
     "packed int8": {"layouts": "row packed row"},
@@ -24,7 +26,6 @@ LAYOUTS: dict[str, dict[str, Any]] = {
     "three columns": {"layouts": "row packed row", "rows": 4, "columns": 3},
     "the other generation": {"layouts": "column row column", "device": "phoenix"},
 }
-OFTEN = {"column-major"}
 SIZES = [(33, 41, 70), (130, 17, 5)]
 
 
@@ -65,13 +66,7 @@ def check_files(build: Path, folder: Path, image: Path, types: tuple[str, ...]) 
     assert (done.returncode, done.stderr.count("small has no input C")) == (2, 1), done.stderr
 
 
-def kept(name: str):
-    """Each layout takes seconds: kernels and two arrays; operands of all are compared byte by byte elsewhere."""
-    return name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [kept(name) for name in LAYOUTS])
+@pytest.mark.parametrize("name", LAYOUTS)
 def test_every_layout_is_run_and_verified_by_the_library(build: Path, tmp_path: Path, name: str):
     image = small_design(tmp_path, plan_of(**LAYOUTS[name]))
     done = ran(build, image, SIZES[0], "--verify")
@@ -80,7 +75,6 @@ def test_every_layout_is_run_and_verified_by_the_library(build: Path, tmp_path: 
     check_files(build, tmp_path, image, INT8)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("types", [INT4, BF16])
 def test_other_types_are_run_and_verified_by_the_library(build: Path, tmp_path: Path, types: tuple[str, ...]):
     image = small_design(tmp_path, plan_of(types, layouts="row packed row"))
@@ -93,7 +87,6 @@ def test_other_types_are_run_and_verified_by_the_library(build: Path, tmp_path: 
 PARTS = {"q": 32, "k": 64}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("facts", [{"epilogue": {"gate": "relu2"}}, {"outputs": PARTS}])
 def test_gated_products_and_those_of_several_arrays_go_by_files(build: Path, tmp_path: Path, facts: dict[str, Any]):
     """By the manifest alone: nothing in C++ knows of gates, nor of outputs beside C."""

@@ -170,7 +170,7 @@ def added(rng: random.Random, program: dict[str, Any]) -> int:
     return len(values) - 1
 
 
-@pytest.mark.slow
+@pytest.mark.daily("44-100")
 @pytest.mark.parametrize(("step", "count"), [(44, 100), (5, 400)])
 def test_no_operand_of_a_hostile_manifest_leaves_its_buffer(tmp_path: Path, step: int, count: int):
     """Sanitizers end the probe where one does; most are refused by name."""

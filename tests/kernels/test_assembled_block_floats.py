@@ -10,6 +10,8 @@ from codegen.test_assembled_kernels import call
 from support import micro_tiles as tiles
 from support.differences import same
 
+pytestmark = pytest.mark.slow
+
 BF16 = ml_dtypes.bfloat16
 CASES = [  # C, tile, rows in so many parts and which, other options
     ("f32", (16, 24, 32), 1, 0, ("B_TRANSPOSED",)),
@@ -40,7 +42,6 @@ def operands(kind: str, tile: tuple[int, int, int], rho: int) -> list[np.ndarray
     return [x.astype(BF16 if i < 2 or kind == "bf16" else np.float32) for i, x in enumerate(found)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "tile", "rho", "part", "options"), CASES)
 def test_machine_code_gives_the_bits_of_the_compiled_kernel(kernel_library, kind, tile, rho, part, options):
     m, k, n = tile
@@ -59,14 +60,12 @@ RATES = [  # C, tile, other options, cycles
 ]  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "tile", "options", "cycles"), RATES)
 def test_tiles_take_no_more_cycles_than_their_schedules_took(kind, tile, options, cycles):
     sizes = tuple(f"DIM_{name}={size}" for name, size in zip("MKN", tile, strict=True))
     assert (assembled(f"mm_bf16_bf16_{kind}", "aie2p", (*sizes, *options)).cycles or cycles + 1) <= cycles
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_any_tile_of_integers_equals_numpy(seed):
     """Of numbers of two bits, which block floats hold, and sums that float32 does."""

@@ -11,8 +11,6 @@ from kernel_library import Build, aligned, aligned_copy
 from bdforge.core.codegen.kernels import assembled
 from codegen.test_assembled_kernels import call as run
 
-pytestmark = pytest.mark.slow
-
 BF16 = ml_dtypes.bfloat16
 
 
@@ -155,17 +153,23 @@ def compare(case: Chunked, whole, call: Call) -> None:
             assert one.astype(np.float32).tolist() == wanted.astype(np.float32).tolist()
 
 
-def named(cases: Iterable[Chunked]) -> list[Any]:
-    return [pytest.param(case, id="-".join(map(str, case[:2] + case[5]))) for case in cases]
+def marked(cases: Iterable[Chunked], daily: Iterable[Chunked] = CASES) -> list[Any]:
+    return [
+        pytest.param(
+            case, id="-".join(map(str, case[:2] + case[5])), marks=() if case in daily else pytest.mark.slow
+        )
+        for case in cases
+    ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", named([*CASES, *OTHERS]))
+@pytest.mark.parametrize("case", marked([*CASES, *OTHERS]))
 def test_chunks_give_the_bits_of_whole_rows(kernel_library, case):
     whole, chunked = (kernel_library(build) for build in case.builds())
     compare(case, whole, lambda symbol, operands, chunk: chunked.call(symbol, *operands, chunk))
 
 
-@pytest.mark.parametrize("case", named(case for case in [*CASES, *OTHERS] if case.machine))
+@pytest.mark.slow
+@pytest.mark.parametrize("case", marked((case for case in [*CASES, *OTHERS] if case.machine), CASES[1:2]))
 def test_machine_code_gives_the_bits_of_whole_rows(kernel_library, case):
     kernels = {symbol: assembled(symbol, case.generation, case.chunk_options) for symbol in case.symbols}
     (build, _) = case.builds()

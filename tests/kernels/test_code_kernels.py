@@ -11,8 +11,6 @@ from bdforge.operators import plan, spec_from
 from codegen.test_assembled_kernels import call
 from support.differences import same
 
-pytestmark = pytest.mark.slow
-
 BF16 = ml_dtypes.bfloat16
 WIDTH = 640
 CASTS = {"cast_i8_bf16": (np.int8, BF16), "cast_bf16_f32": (BF16, np.float32), "cast_f32_bf16": (np.float32, BF16)}
@@ -36,6 +34,7 @@ def rows() -> list[np.ndarray]:
     return [*normal, spike, np.zeros(WIDTH), -np.zeros(WIDTH), halves, signs, tiny, *largest]
 
 
+@pytest.mark.daily("aie2p")
 @pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.generation)
 def test_codes_are_exact_but_near_halves(kernel_library, build):
     library = kernel_library(build)
@@ -55,6 +54,7 @@ def test_codes_are_exact_but_near_halves(kernel_library, build):
         assert (y[WIDTH:] == 7).all()
 
 
+@pytest.mark.daily("aie2p")
 @pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.generation)
 def test_codes_of_floats_are_exact_but_near_halves(kernel_library, build):
     library, rng = kernel_library(build), np.random.default_rng(3)
@@ -123,6 +123,7 @@ def test_sums_times_scales_of_rows_and_columns(kernel_library, build):
         assert not np.signbit(y[exact == 0]).any()
 
 
+@pytest.mark.daily("aie2")
 @pytest.mark.parametrize("build", FLOATS, ids=lambda build: build.generation)
 def test_sums_times_scales_as_floats(kernel_library, build):
     library, (x, c) = kernel_library(build), sums_and_columns()
@@ -172,6 +173,7 @@ CONVERSIONS = (
 )  # fmt: skip
 
 
+@pytest.mark.daily("int8_to_bf16", "bf16_to_f32", "quantise")
 @pytest.mark.parametrize("function", CONVERSIONS)
 def test_a_row_of_machine_code_takes_the_cycles_that_its_function_claims(function):
     spec = spec_from({"kind": "convert", "function": function, "width": WIDTH}, "row")
@@ -180,6 +182,7 @@ def test_a_row_of_machine_code_takes_the_cycles_that_its_function_claims(functio
         assert claimed == assembled(name, "aie2p", kernels.defines).cycles
 
 
+@pytest.mark.slow
 def test_machine_code_gives_the_bits_of_the_compiled_kernels(kernel_library):
     library = kernel_library(BUILDS[0])
     for row in rows():

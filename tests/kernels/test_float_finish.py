@@ -9,8 +9,6 @@ from bdforge.devices.formats import encode
 from support.differences import same
 from support.micro_tiles import micro_tiled
 
-pytestmark = pytest.mark.slow
-
 BF16 = ml_dtypes.bfloat16
 SIDE = {"aie2p": 8, "aie2": 4}
 ARRAY_ROWS = 3
@@ -119,6 +117,7 @@ def test_finish_makes_blocks_along_n_and_touches_nothing_else(kernel_library, na
     same(buffer[m * n :], 7)
 
 
+@pytest.mark.daily("SCALE")
 @pytest.mark.parametrize("macro", ["SCALE", "BIAS"])
 def test_fed_numbers_need_the_rows_of_the_array(refusal, macro):
     told = refusal("aie2p", "finish_f32_bf16", *tile_options(8, 8, 8), f"-D{macro}")
@@ -155,6 +154,7 @@ def test_misaligned_bfloat16_is_refused(kernel_library):
         library.call("mm_bf16_bf16_f32", a[16:], b, c)
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize(
     ("name", "options", "sentence"),
     [

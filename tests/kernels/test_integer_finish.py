@@ -13,8 +13,6 @@ from support.differences import same
 from support.family_oracle import ROUND
 from support.micro_tiles import MICRO, field_scale, from_micro_tiles, micro_tiled, narrowed
 
-pytestmark = pytest.mark.slow
-
 DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
 LAST_BYTES = 64
 LOWEST = -(2**31)
@@ -166,6 +164,7 @@ def test_unscale_divides_by_the_scale_of_fields_and_rectifies(kernel_library, ge
             same(buffer, micro_tiled(np.maximum(scaled // field_scale(n), 0 if macros else LOWEST), r, t), name)
 
 
+@pytest.mark.daily(every=4)
 @pytest.mark.parametrize(
     ("name", "options", "sentence"),
     [

@@ -11,8 +11,6 @@ from bdforge.operators.scaled_rows import scaled_sum
 from codegen.test_assembled_kernels import call
 from support.differences import same
 
-pytestmark = pytest.mark.slow
-
 BF16 = ml_dtypes.bfloat16
 NAME = "residual_bf16"
 CASES = [("aie2p", 96, BF16), ("aie2p", 64, np.float32), ("aie2", 80, BF16)]

@@ -1,7 +1,6 @@
 """What a core of attention holds of its own, where it lies, and where Q and Y stand in it."""
 
 from dataclasses import replace
-from itertools import product
 
 from bd_patterns import Pattern
 from bdforge.design import Buffer, Tile
@@ -45,9 +44,9 @@ def own_buffers(tiling: AttentionTiling, tile: str) -> dict[str, Buffer]:
 def in_banks(tile: Tile) -> Tile:
     """A core's tile with an address for each buffer, where what is used at the same time stands in different banks."""
     parts = [buffer.name.removeprefix(f"{tile.name}_").partition("_")[0] for buffer in tile.buffers]
-    weights = [[_MEETS.get((min(pair), max(pair)), 0) for pair in product([part], parts)] for part in parts]
+    weights = [[_MEETS.get((min(one, other), max(one, other)), 0) for other in parts] for one in parts]
     for i, part in enumerate(parts):
-        weights[i][i] = _MIDDLE * (part == "o")
+        weights[i][i] = _MIDDLE if part == "o" else 0
     sizes, limits = tuple(aligned(buffer.bytes) for buffer in tile.buffers), AIE2P.limits(TileKind.CORE)
     addresses = apart(sizes, tuple(map(tuple, weights)), aligned(tile.stack_bytes), limits)
     buffers = (replace(buffer, address=at) for buffer, at in zip(tile.buffers, addresses, strict=True))

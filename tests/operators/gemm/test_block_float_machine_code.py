@@ -14,6 +14,8 @@ from support.built_designs import ROOT, possible, small_gemm
 from support.differences import same
 from support.loaded_arrays import LoadedArray
 
+pytestmark = pytest.mark.slow
+
 PUBLISHED = sorted((ROOT / "designs").glob("gemm_*bfp16_b*.toml"))
 SMALL: dict[str, dict[str, Any]] = {
     "blocks": {"types": ("bfp16", "bfp16", "bfp16"), "m": 32, "k": 32, "n": 16, "rho": 2},
@@ -37,13 +39,11 @@ def check(plan, seeds) -> None:
         same(found["C"], wanted["C"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_small_tiles_have_the_same_bits(name):
     check(small_gemm(rows=1, columns=1, **SMALL[name]), (5,))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
 def test_published_tiles_have_the_same_bits_on_a_corner_of_the_array(path: Path):
     spec = replace(load_spec(path), rows=2, columns=2, problems=())

@@ -62,14 +62,13 @@ def moved(pointer: str, size: int) -> Iterator[AssemblyOp]:
 
 @dataclass(frozen=True)
 class DigitProduct:
-    """Sums of `rows` pairs of rows of tiles, `steps` deep, in blocks that follow each other as `nest` tells: rows in
-    planes at p0, columns at p1, `turned` or not.
+    """Sums of pairs of tiles, `steps` deep, in blocks that follow each other as `nest` tells: rows in planes at p0,
+    columns at p1, `turned` or not.
 
     Sums begin with what lies at p6, and go to p2: for either the bytes from a tile to that below and beside it, and
     from a block to these. `added` is the register of a number times the identity that is added to them, if any.
     """
 
-    rows: int
     steps: int
     nest: Nest
     turned: bool
@@ -103,8 +102,9 @@ class DigitProduct:
 
     @property
     def planes_bytes(self) -> int:
-        """Of mantissas."""
-        return self.rows * self.steps * 2 * self.digits * TILE
+        """Of mantissas of all pairs of rows."""
+        pairs = 1 + sum((passes - 1) * down for passes, down, _ in self.nest)
+        return pairs * self.steps * 2 * self.digits * TILE
 
     @property
     def _walks(self) -> Iterator[PointerWalk]:

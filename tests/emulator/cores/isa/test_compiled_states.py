@@ -18,6 +18,8 @@ from bdforge.core.exact.translated_program import translated
 from bdforge.core.isa.errors import IsaError, StepBudgetError
 from support.random_programs import assembled, differences, looping, outcome, registers
 
+pytestmark = pytest.mark.slow
+
 DENSE = """
         movxm   ls, #loop
         movxm   le, #last
@@ -114,7 +116,6 @@ def runs(executor, code):
     return found
 
 
-@pytest.mark.slow
 def test_dense_loops_do_the_same(compiled):
     code = assembled(DENSE, "aie2p")
     before, plain = runs(Translated, code), runs(Interpreter, code)
@@ -133,7 +134,6 @@ def differing(one, other):
             yield mine, theirs
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("generation", isa.GENERATIONS)
 def test_random_loops_calls_and_branches_do_the_same(compiled, generation, seed):
@@ -179,7 +179,6 @@ def dense_bundle(rng: random.Random) -> Iterator[str]:
         )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_random_dense_loops_do_the_same(compiled, seed):
     rng, code = random.Random(seed), None
@@ -193,7 +192,6 @@ def test_random_dense_loops_do_the_same(compiled, seed):
         assert [*differing(shown, before[name])] == [], name
 
 
-@pytest.mark.slow
 def test_a_program_that_is_translated_anew_does_the_same(compiled):
     """A load whose upper half is unknown, behind the loop: from then on all steps keep account of that."""
     nops, far = 5 * "        nop\n", 80 * "        nop\n"  # further than is translated ahead
@@ -213,7 +211,6 @@ def test_a_program_that_is_translated_anew_does_the_same(compiled):
         assert [*differing(shown, seen(Translated, code, values, [200]))] == []
 
 
-@pytest.mark.slow
 def test_a_wrong_text_shows(compiled, monkeypatch):
     """Compiled states are what runs: one that counts at another address is seen."""
     code, make = assembled(DENSE, "aie2p"), compiled_states._compile

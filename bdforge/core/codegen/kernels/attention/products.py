@@ -35,10 +35,10 @@ def _even() -> list[AssemblyOp]:
 
 def scores(head: Head) -> Parts:
     """s = MAGIC + (q k^T - M); p0 = q, p1 = k, p2 = s, p3 = state."""
-    rows, columns = head.row_tiles // 2, head.key_tiles // 2
+    rows, columns = head.pairs, head.key_tiles // 2
     across, down = 2 * TILE_FLOATS, 2 * head.key_tiles * TILE_FLOATS
     product = DigitProduct(
-        rows, head.dim_tiles, ((rows, 1, 0), (columns, 0, 1)), False, ((TILE_FLOATS, 0), (across, 0)),
+        head.dim_tiles, ((rows, 1, 0), (columns, 0, 1)), False, ((TILE_FLOATS, 0), (across, 0)),
         ((head.key_tiles * TILE_FLOATS, TILE_FLOATS), (down, across)), _MAGIC, head.digits,
     )  # fmt: skip
     setup = [
@@ -74,7 +74,7 @@ def values(head: Head) -> Parts:
     """o += p v, and the sums that weights made; p0 = p, p1 = v, p2 = o, p3 = state."""
     block = 4 * TILE_FLOATS
     sums = (TILE_FLOATS, 2 * TILE_FLOATS), (head.dim_tiles // 2 * block, block)
-    product = DigitProduct(head.pairs, head.key_tiles, _halves_in_turn(head), True, sums, sums, digits=head.digits)
+    product = DigitProduct(head.key_tiles, _halves_in_turn(head), True, sums, sums, digits=head.digits)
     yield product.part([*_even(), *pointer("p4", "p0", product.planes_bytes), AssemblyOp("mov p6, p2")])
     setup = [*pointer("p4", "p3", head.state("next")), *pointer("p5", "p3", head.state("sums"))]
     ops = [named_op(f"vldb x{{x}}, [p4], #{VECTOR}", "next"), named_op(f"vst x{{x}}, [p5], #{VECTOR}", "sums")]
